@@ -116,7 +116,10 @@ module rdma_receive_contexts
   wire has_context = in_use != ($clog2(CONTEXTS + 1))'(CONTEXTS);
   wire closes = !cell_valid && !has_context;
 
-  assign place = closes ? closed_place : arrived.identity.channel[PlaceBits-1:0] ^ arrived.source[PlaceBits-1:0];
+  // Of channels and of sources low numbers are the most in use: the bits of the latter are turned round.
+  logic [PlaceBits-1:0] turned_source;
+  always_comb for (int i = 0; i < PlaceBits; i++) turned_source[i] = arrived.source[PlaceBits-1-i];
+  assign place = closes ? closed_place : arrived.identity.channel[PlaceBits-1:0] ^ turned_source;
   // The table is written at the end of the second cycle: the same place waits for it.
   assign chosen_valid = !clearing && (cell_valid || closes) && !(changing_valid && changing_place == place);
   assign cell_ready = chosen_valid && !closes;

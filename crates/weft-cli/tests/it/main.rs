@@ -32,6 +32,7 @@ mod region;
 mod repairs;
 mod replay;
 mod rtl;
+mod rtl_rdma;
 mod run;
 mod run_addresses;
 mod run_calls;

@@ -69,7 +69,8 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// Has its timer fire by `deadline`, if that is not [`Time::NEVER`]. Returns when to set another for that.
+    /// Has its timer fire by `deadline`, if that is not [`Time::NEVER`]. Returns when to set another for
+    /// that.
     pub(super) fn arm(&mut self, deadline: Time) -> Option<Time> {
         if self.timer.unwrap_or(Time::NEVER) <= deadline {
             return None;

@@ -35,6 +35,8 @@ const NOTIFIED: u64 = 64;
 const REMEMBERED: usize = 1 << 12;
 /// Bytes that a burst does not cross.
 const BORDER: u64 = 4096;
+/// The register of the place of an interface's queue, in its page.
+const BASE: u32 = 8;
 /// The queues of notifications: their place in the memory of each rank.
 const QUEUES: u64 = 1 << 38;
 
@@ -72,6 +74,7 @@ pub(crate) struct RdmaReceiveInStep {
     place: BlockPlace,
     rtl: Instance,
     ports: ReceivePorts,
+    interfaces: u64,
     notifications_of_queue: u64,
     /// The next cycle.
     cycle: u64,
@@ -287,10 +290,17 @@ impl BlockInStep for RdmaReceiveInStep {
         let ports = ReceivePorts::new(&rtl)?;
         let channels = library.parameter(NAME, "CHANNELS")?;
         ports.reset(&mut rtl, place.endpoint, channels + 2);
+        let interfaces = library.parameter(NAME, "INTERFACES")?;
+        for interface in 0..interfaces as u16 {
+            ports.write_register(&mut rtl, Some((u32::from(interface) << 12 | BASE, queue(interface))));
+            rtl.cycle();
+        }
+        ports.write_register(&mut rtl, None);
         Ok(RdmaReceiveInStep {
             place,
             rtl,
             ports,
+            interfaces,
             notifications_of_queue: library.parameter(NAME, "NOTIFICATIONS")?,
             cycle: 0,
             rests_from: 0,
@@ -311,12 +321,12 @@ impl BlockInStep for RdmaReceiveInStep {
 
     fn take(&mut self, event: &PortEvent) {
         match event.what {
-            Crossing::Opened { interface, domain } => {
+            Crossing::Opened { interface, domain } if u64::from(interface) < self.interfaces => {
                 let (cycle, page) = (edge(&self.place.clock, event.at), u32::from(interface) << 12);
-                if u64::from(interface) < 64 {
-                    self.registers.push_back((cycle, page, domain.0.into()));
-                    self.registers.push_back((cycle, page | 8, queue(interface)));
-                }
+                self.registers.push_back((cycle, page, domain.0.into()));
+                // Its queue is emptied.
+                self.registers.push_back((cycle, page | BASE, queue(interface)));
+                self.tails.remove(&interface);
             }
             Crossing::CellArrived(arrival) => self.arrived(&arrival, event),
             Crossing::BlockReplied { to, id, answer } => {
@@ -354,13 +364,7 @@ impl BlockInStep for RdmaReceiveInStep {
             rtl.set(ports.net_data, word.data);
             rtl.set(ports.net_last, word.last.into());
         }
-        if let Some((_, address, value)) = register {
-            rtl.set(ports.register_address, address.into());
-            rtl.set(ports.register_data, value.into());
-        }
-        for port in ports.register_valid {
-            rtl.set(port, register.is_some().into());
-        }
+        ports.write_register(rtl, register.map(|(_, address, value)| (address, value)));
         rtl.set(ports.w_ready, takes_word.into());
         rtl.set(ports.b_valid, answers.into());
         rtl.set(ports.answer_ready, ready.into());

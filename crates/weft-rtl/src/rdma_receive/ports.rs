@@ -80,4 +80,15 @@ impl ReceivePorts {
         rtl.set(self.reset, 0);
         (0..clearing).for_each(|_| rtl.cycle());
     }
+
+    /// Writes a register in the next cycle, or none.
+    pub fn write_register(&self, rtl: &mut Instance, write: Option<(u32, u64)>) {
+        if let Some((address, value)) = write {
+            rtl.set(self.register_address, address.into());
+            rtl.set(self.register_data, value.into());
+        }
+        for port in self.register_valid {
+            rtl.set(port, write.is_some().into());
+        }
+    }
 }

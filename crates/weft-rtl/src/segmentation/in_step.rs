@@ -2,14 +2,15 @@
 //!
 //! The last store of a descriptor is on the bus in the cycle that ends with the edge at which the model has
 //! it in the block. Memory answers when the model's does: the last word of a cell is on the bus in the cycle
-//! that ends with the edge at which the cell is whole. Its read has to be asked for before that, in the
-//! model's order and to the byte, and no earlier than the model asks. The network takes a cell in the cycle
-//! in which the model's does.
+//! that ends with the edge at which the cell is whole. Its read has to be asked for before that, to the byte,
+//! and no earlier than the model asks. The network takes a cell in the cycle in which the model's does. Whose
+//! turn it is: see [`CellTurns`].
 //!
 //! # Not modelled
 //! Destination addresses: the model's descriptors have none, and here a transfer goes to the address 0.
 
 use super::ports::SegmentationPorts;
+use super::turns::{AskedBurst, CellTurns, SentWord};
 use super::{DESCRIPTOR, NAME, PAGE_CHANNELS, WORD, check, cut};
 use crate::block::BlockInStep;
 use crate::cells::{BlockAnswerWords, CellMessage};
@@ -29,13 +30,8 @@ use weft_units::{Address, Bytes, Time};
 const SYSTEM: u32 = 1 << 16;
 /// Cycles after which the block is at rest, where nothing comes and no answer is awaited.
 const REST: u64 = 64;
-/// Cycles of the RTL from the model's read to its address on the bus, at most: those of the agent, and of the
-/// reads of seven other cells.
-const READ_LATE: u64 = 40;
 /// Cycles from the end of a transfer to the first store of a descriptor that has waited for its channel.
 const FREED_AFTER: u64 = 4;
-/// Bytes that a burst does not cross.
-const BORDER: u64 = 4096;
 
 /// A word that is stored in a cycle, or later.
 #[derive(Clone, Copy)]
@@ -43,28 +39,6 @@ struct PageStore {
     cycle: u64,
     address: u32,
     data: u128,
-}
-
-/// A burst of reads that is to be asked for.
-struct BurstRead {
-    /// The cycle in which the model asks for it.
-    from: u64,
-    address: u64,
-    words: u64,
-}
-
-/// A cell whose payload is read, up to its turn.
-struct ReadCell {
-    id: CellId,
-    /// The cycle from which on it may be on the bus.
-    ready: u64,
-    words: VecDeque<u128>,
-}
-
-/// A cell that the network takes from a cycle on.
-struct SentCell {
-    from: u64,
-    words: VecDeque<u128>,
 }
 
 /// A word of an answer to a block.
@@ -94,12 +68,7 @@ pub(crate) struct SegmentationInStep {
     stores: VecDeque<PageStore>,
     /// Stores that may come later than they are due.
     patient_stores: VecDeque<PageStore>,
-    reads: VecDeque<BurstRead>,
-    /// Words of memory that are to come, and those whose reads the RTL has asked for.
-    data: VecDeque<BusWord>,
-    asked: u64,
-    read: VecDeque<ReadCell>,
-    sending: VecDeque<SentCell>,
+    turns: CellTurns,
     answers: VecDeque<AnswerWord>,
     transfers: BTreeMap<u16, RunningTransfer>,
     /// Transfers of the RTL that are under way.
@@ -123,7 +92,6 @@ impl SegmentationInStep {
         }
         let blocks = self.cut.blocks(descriptor.bytes);
         let missing = (0..blocks).map(|block| stored.first.wrapping_add(block)).collect();
-        self.running += 1;
         self.transfers.insert(channel.0, RunningTransfer { stored: *stored, missing });
     }
 
@@ -151,31 +119,9 @@ impl SegmentationInStep {
         let clock = self.place.clock;
         let Some(running) = self.transfers.get(&cell.id.channel.0) else { return };
         let source = running.stored.descriptor.source;
-        let of_rank = u64::from(source.space & 7) << 39 | whole_words(source.address).plus(cell.offset).get();
+        let address = u64::from(source.space & 7) << 39 | whole_words(source.address).plus(cell.offset).get();
         let message = self.cell(&running.stored, cell);
-        // A cell without payload reads a word all the same.
-        let words = cell.bytes.get().div_ceil(WORD).max(1);
-        let (from, behind) = (edge(&clock, at), edge(&clock, ready));
-        let first = words.min((BORDER - of_rank % BORDER) / WORD);
-        self.reads.push_back(BurstRead { from, address: of_rank, words: first });
-        if first < words {
-            let address = of_rank + first * WORD;
-            self.reads.push_back(BurstRead { from, address, words: words - first });
-        }
-        for (place, data) in message.memory_words().into_iter().enumerate() {
-            let place = place as u64;
-            let cycle = (behind + place).saturating_sub(words);
-            self.data.push_back(BusWord { cycle, data, last: place + 1 == first || place + 1 == words });
-        }
-        self.read.push_back(ReadCell { id: cell.id, ready: behind, words: message.words().into() });
-    }
-
-    /// The network takes a cell.
-    fn sent(&mut self, id: CellId, at: Time) {
-        let Some(place) = self.read.iter().position(|cell| cell.id == id) else { return };
-        if let Some(cell) = self.read.remove(place) {
-            self.sending.push_back(SentCell { from: edge(&self.place.clock, at), words: cell.words });
-        }
+        self.turns.read(&message, address, (edge(&clock, at), edge(&clock, ready)));
     }
 
     /// An answer to a block comes.
@@ -201,43 +147,6 @@ impl SegmentationInStep {
         let footer = BusWord { cycle: behind.saturating_sub(1), data: footer, last: true };
         self.answers.push_back(AnswerWord { word: header, ends: false });
         self.answers.push_back(AnswerWord { word: footer, ends });
-    }
-
-    /// Compares what memory is asked for with what the model reads.
-    fn compare_read(&mut self, cycle: u64) -> Result<(), Difference> {
-        let (rtl, ports, place) = (&self.rtl, &self.ports, &self.place);
-        let due = self.reads.front().filter(|burst| burst.from <= cycle);
-        if rtl.get(ports.read_valid) == 0 {
-            let late = due.is_some_and(|burst| burst.from + READ_LATE <= cycle);
-            return place.compare(cycle, "m_axi_arvalid", 0, late.into());
-        }
-        let Some(burst) = due else { return place.compare(cycle, "m_axi_arvalid", 1, 0) };
-        place.compare(cycle, "m_axi_araddr", rtl.get(ports.read_address), burst.address.into())?;
-        place.compare(cycle, "m_axi_arlen", rtl.get(ports.read_length) + 1, burst.words.into())?;
-        self.asked += burst.words;
-        self.reads.pop_front();
-        Ok(())
-    }
-
-    /// Compares what the network is offered with what the model sends.
-    fn compare_cell(&mut self, cycle: u64, ready: bool) -> Result<(), Difference> {
-        let (rtl, ports, place) = (&self.rtl, &self.ports, &self.place);
-        let (valid, data, last) =
-            (rtl.get(ports.net_valid), rtl.get(ports.net_data), rtl.get(ports.net_last));
-        if !ready {
-            let may_be_offered =
-                !self.sending.is_empty() || self.read.front().is_some_and(|cell| cell.ready <= cycle);
-            return place.compare(cycle, "m_axis_net_tvalid", (valid != 0 && !may_be_offered).into(), 0);
-        }
-        let Some(sending) = self.sending.front_mut() else { return Ok(()) };
-        place.compare(cycle, "m_axis_net_tvalid", valid, 1)?;
-        let expected = sending.words.pop_front().unwrap_or_default();
-        place.compare(cycle, "m_axis_net_tdata", data, expected)?;
-        place.compare(cycle, "m_axis_net_tlast", last, sending.words.is_empty().into())?;
-        if sending.words.is_empty() {
-            self.sending.pop_front();
-        }
-        Ok(())
     }
 }
 
@@ -281,11 +190,7 @@ impl BlockInStep for SegmentationInStep {
             rests_from: 0,
             stores: VecDeque::new(),
             patient_stores: VecDeque::new(),
-            reads: VecDeque::new(),
-            data: VecDeque::new(),
-            asked: 0,
-            read: VecDeque::new(),
-            sending: VecDeque::new(),
+            turns: CellTurns::new(library.parameter(NAME, "OUTSTANDING")?),
             answers: VecDeque::new(),
             transfers: BTreeMap::new(),
             running: 0,
@@ -304,7 +209,7 @@ impl BlockInStep for SegmentationInStep {
             }
             Crossing::Described(stored) => self.described(&stored),
             Crossing::CellRead { cell, ready } => self.read(&cell, at, ready),
-            Crossing::CellSent(id) => self.sent(id, at),
+            Crossing::CellSent(_) => self.turns.sent(edge(&self.place.clock, at)),
             Crossing::BlockAnswered(reply) => self.answered(&reply, at),
             _ => {}
         }
@@ -317,10 +222,7 @@ impl BlockInStep for SegmentationInStep {
         let stores = [&self.stores, &self.patient_stores];
         let stores = stores.into_iter().filter_map(|stores| stores.front().map(|store| store.cycle));
         let answer = self.answers.front().map(|answer| answer.word.cycle);
-        let read = self.reads.front().map(|burst| burst.from);
-        let data = self.data.front().map(|word| word.cycle);
-        let sending = self.sending.front().map(|sending| sending.from);
-        let next = stores.chain(answer).chain(read).chain(data).chain(sending).min();
+        let next = stores.chain(answer).chain(self.turns.next_cycle()).min();
         next.map(|next| next.max(self.cycle))
     }
 
@@ -330,12 +232,7 @@ impl BlockInStep for SegmentationInStep {
         let (urgent, patient) = (due(&self.stores), due(&self.patient_stores));
         let store = urgent.or(patient);
         let answer = self.answers.front().copied().filter(|answer| answer.word.cycle <= cycle);
-        let word = self.data.front().copied().filter(|word| word.cycle <= cycle);
-        // Memory cannot answer what it was not asked for.
-        if word.is_some() && self.asked == 0 {
-            return self.place.compare(cycle, "m_axi_arvalid", 0, 1);
-        }
-        let ready = self.sending.front().is_some_and(|sending| sending.from <= cycle);
+        let (word, ready) = (self.turns.word(cycle), self.turns.takes(cycle));
         let (rtl, ports) = (&mut self.rtl, &self.ports);
         if let Some(store) = store {
             rtl.set(ports.store_address, store.address.into());
@@ -360,7 +257,12 @@ impl BlockInStep for SegmentationInStep {
         if store.is_some() || answer.is_some() || ready || word.is_some() {
             self.rests_from = cycle + REST;
         }
-        if store.is_some() && rtl.get(ports.store_ready) != 0 {
+        if let Some(store) = store
+            && rtl.get(ports.store_ready) != 0
+        {
+            // Its last word starts a transfer.
+            let starts = store.address & SYSTEM == 0 && store.address >> 4 & 3 == 3;
+            self.running += u32::from(starts);
             if urgent.is_some() {
                 self.stores.pop_front()
             } else {
@@ -368,8 +270,7 @@ impl BlockInStep for SegmentationInStep {
             };
         }
         if word.is_some() {
-            self.data.pop_front();
-            self.asked -= 1;
+            self.turns.take_word();
         }
         if let Some(AnswerWord { ends, .. }) = answer
             && rtl.get(ports.answer_ready) != 0
@@ -382,8 +283,18 @@ impl BlockInStep for SegmentationInStep {
             // A descriptor that goes into a channel that is not free.
             self.place.compare(cycle, "s_axi_bresp", rtl.get(ports.store_answer), 0)?;
         }
-        self.compare_read(cycle)?;
-        self.compare_cell(cycle, ready)
+        let asked = AskedBurst {
+            valid: rtl.get(ports.read_valid),
+            address: rtl.get(ports.read_address),
+            words: rtl.get(ports.read_length) + 1,
+        };
+        let sent = SentWord {
+            valid: rtl.get(ports.net_valid),
+            data: rtl.get(ports.net_data),
+            last: rtl.get(ports.net_last),
+        };
+        self.turns.compare_read(&self.place, cycle, &asked)?;
+        self.turns.compare_cell(&self.place, cycle, &sent)
     }
 
     fn rtl(&self) -> &Instance {

@@ -6,6 +6,7 @@
 
 mod in_step;
 mod ports;
+mod turns;
 
 pub(crate) use in_step::SegmentationInStep;
 
