@@ -116,7 +116,10 @@ module rdma_receive_contexts
   wire has_context = in_use != ($clog2(CONTEXTS + 1))'(CONTEXTS);
   wire closes = !cell_valid && !has_context;
 
-  assign place = closes ? closed_place : arrived.identity.channel[PlaceBits-1:0] ^ arrived.source[PlaceBits-1:0];
+  // Of channels and of sources low numbers are the most in use: the bits of the latter are turned round.
+  logic [PlaceBits-1:0] turned_source;
+  always_comb for (int i = 0; i < PlaceBits; i++) turned_source[i] = arrived.source[PlaceBits-1-i];
+  assign place = closes ? closed_place : arrived.identity.channel[PlaceBits-1:0] ^ turned_source;
   // The table is written at the end of the second cycle: the same place waits for it.
   assign chosen_valid = !clearing && (cell_valid || closes) && !(changing_valid && changing_place == place);
   assign cell_ready = chosen_valid && !closes;
@@ -254,13 +257,17 @@ module rdma_receive_contexts
   assign change_valid = changing_valid && !changing_closes;
   assign change_what = what;
 
+  // Before its first reset it holds anything.
+  logic was_reset;
+  initial was_reset = 1'b0;
   wire [1:0] used_before = 2'(connection.contexts[0].receiving) + 2'(connection.contexts[1].receiving);
   wire [1:0] used_after = 2'(changed.contexts[0].receiving) + 2'(changed.contexts[1].receiving);
 
   always_ff @(posedge clk) begin
     if (changing_valid && is_changed)
       in_use <= in_use + ($clog2(CONTEXTS + 1))'(used_after) - ($clog2(CONTEXTS + 1))'(used_before);
-    if (!reset)
+    was_reset <= was_reset || reset;
+    if (was_reset && !reset)
       assert (in_use <= ($clog2(CONTEXTS + 1))'(CONTEXTS))
       else $error("more blocks than contexts");
     if (reset) in_use <= '0;

@@ -138,6 +138,9 @@ module rdma_receive_write #(
 
   // --- Room: for the cells that wait, with one that is coming and a notification, and for their words ---
 
+  // Before its first reset it holds anything.
+  logic was_reset;
+  initial was_reset = 1'b0;
   logic [$clog2(CELLS):0] cells_waiting;
   logic [$clog2(WORDS):0] words_waiting;
   assign has_room_for_notification = cells_waiting < ($clog2(
@@ -150,7 +153,8 @@ module rdma_receive_write #(
   always_ff @(posedge clk) begin
     cells_waiting <= cells_waiting + ($clog2(CELLS) + 1)'(cell_valid || notifies) - ($clog2(CELLS) + 1)'(waiting_taken);
     words_waiting <= words_waiting + ($clog2(WORDS) + 1)'(word_valid) - ($clog2(WORDS) + 1)'(wvalid && wready);
-    if (!reset) begin
+    was_reset <= was_reset || reset;
+    if (was_reset && !reset) begin
       assert (cells_waiting < ($clog2(CELLS) + 1)'(CELLS))
       else $error("more cells than places");
       assert (words_waiting < ($clog2(WORDS) + 1)'(WORDS))

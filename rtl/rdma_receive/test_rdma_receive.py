@@ -598,7 +598,7 @@ async def random_cells_under_back_pressure(dut):
                     flip = random.randrange(128 * (len(words) - 1))
                     # A damaged header may look like another's: not so a damaged payload or footer.
                     words[1 + flip // 128] ^= 1 << flip % 128
-                elif what < 0.03:
+                elif what < 0.03 or (index + 1 == transfer.cells(block) and what < 0.12):
                     setup.source.send(Packet(**{**packet.__dict__, "domain": 999}).words())
                 elif what < 0.04:
                     memory.unmapped.add((transfer.interface & 7) << 39 | packet.address)

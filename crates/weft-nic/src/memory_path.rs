@@ -12,6 +12,17 @@ use crate::memory::{MemoryChannel, MemoryParameters};
 use crate::rdma::Location;
 use weft_units::{Bytes, Time};
 
+/// A write into memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MemoryWrite {
+    /// The time at which its first word was on the port.
+    pub began: Time,
+    /// The time at which its last word has left the interface.
+    pub issued: Time,
+    /// The time at which all of it is in memory.
+    pub written: Time,
+}
+
 /// The way to memory, which all units of an interface share.
 pub struct MemoryPath<'a> {
     /// To and from memory.
@@ -77,16 +88,17 @@ impl MemoryPath<'_> {
     /// the last one has left the interface, and when it is in memory.
     #[inline(always)]
     pub(crate) fn write(&mut self, bytes: Bytes, from: Time) -> (Time, Time) {
-        self.write_words(bytes, self.port_parameters.words(bytes), from)
+        let write = self.write_words(bytes, self.port_parameters.words(bytes), from);
+        (write.issued, write.written)
     }
 
     /// The same where the number of words is known.
     #[inline(always)]
-    pub(crate) fn write_words(&mut self, bytes: Bytes, words: u64, from: Time) -> (Time, Time) {
+    pub(crate) fn write_words(&mut self, bytes: Bytes, words: u64, from: Time) -> MemoryWrite {
         let port = self.port.write_words(from, words, self.port_parameters);
         let one_way = self.port_parameters.one_way();
         let memory = self.memory.access(bytes, port.began + one_way, self.memory_parameters);
-        (port.issued, port.ended.max(memory))
+        MemoryWrite { began: port.began, issued: port.issued, written: port.ended.max(memory) }
     }
 
     /// Writes a notification behind data that has left the interface at `issued`: it takes the same way.

@@ -1,9 +1,17 @@
-//! The ports of packetizer, mailbox and reduction module: what crosses them, for a comparison with their RTL.
+//! The ports of the interface's blocks: what crosses them, for a comparison with their RTL.
 //!
 //! ```text
 //!   process ── stores ──►┌────────────┐── packets ──►    ── packets ──►┌─────────┐── entries ──► memory
 //!                        │ packetizer │                                │ mailbox │
 //!   process ◄── status ──└────────────┘◄── answers ──    ◄── answers ──└─────────┘◄── heads ── process
+//!
+//!   process ── descriptors ──►┌───────────┐── cells ──►
+//!   memory  ◄── reads ────────│ send unit │
+//!   memory  ── words ────────►└───────────┘◄── answers to blocks ──
+//!
+//!   ── cells ──►┌──────────────┐── words, notifications ──► memory
+//!               │ receive unit │
+//!   ◄─ answers ─└──────────────┘
 //! ```
 //! The model knows some of it ahead of time and some of it late: each event says when it happens, which need
 //! not be when it is reported.
@@ -11,7 +19,9 @@
 use crate::allreduce::{DataType, ModulePacketKind, Operation, OperationId};
 use crate::gvas::Pdid;
 use crate::mailbox::{QueueChange, Refusal};
+use crate::memory_path::MemoryWrite;
 use crate::packetizer::{ChannelChange, ChannelId, Parcel};
+use crate::rdma::{self, Answer, Cell, CellId, Descriptor, TransferHeader};
 use weft_units::{Bytes, EndpointId, Time};
 
 /// An event at the ports of an endpoint's blocks.
@@ -73,6 +83,30 @@ pub enum Crossing {
     Arrived(Arrival),
     /// A queue of the mailbox has changed its state.
     Queue(QueueChange),
+    /// A channel of the send unit takes a descriptor.
+    Described(StoredDescriptor),
+    /// The send unit reads the payload of a cell.
+    CellRead {
+        /// The cell.
+        cell: Cell,
+        /// The time at which its last word has come.
+        ready: Time,
+    },
+    /// The network takes a cell, from now on.
+    CellSent(CellId),
+    /// The tail of an answer to a block has come to the send unit.
+    BlockAnswered(BlockReply),
+    /// The tail of a cell has come to the receive unit.
+    CellArrived(CellArrival),
+    /// The network takes an answer to a block, from now on.
+    BlockReplied {
+        /// The endpoint whose block it is.
+        to: EndpointId,
+        /// The block, its attempt, and the cell that is answered.
+        id: CellId,
+        /// The answer.
+        answer: Answer,
+    },
     /// Something has crossed a port of the reduction module.
     Module(ModuleCrossing),
 }
@@ -191,6 +225,32 @@ pub struct StoredParcel {
     pub payload: Option<SmallPayload>,
 }
 
+/// A descriptor that a process stores into a channel of the send unit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StoredDescriptor {
+    /// The channel.
+    pub channel: rdma::ChannelId,
+    /// The descriptor.
+    pub descriptor: Descriptor,
+    /// The transaction of its first block.
+    pub first: u32,
+    /// The time at which the last store is at the unit, or the channel is free.
+    pub came: Time,
+}
+
+/// An answer to a block, as it comes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BlockReply {
+    /// The endpoint that answers.
+    pub from: EndpointId,
+    /// The block, its attempt, and the cell that is answered.
+    pub id: CellId,
+    /// The answer.
+    pub answer: Answer,
+    /// Whether the answer is damaged, and says nothing.
+    pub damaged: bool,
+}
+
 /// An answer to a small message, as it comes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SmallAnswer {
@@ -204,6 +264,31 @@ pub struct SmallAnswer {
     pub refusal: Option<Refusal>,
     /// Whether the answer is damaged, and says nothing.
     pub damaged: bool,
+}
+
+/// A cell at the receive unit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CellArrival {
+    /// The time at which its header has begun to come. The tail comes now.
+    pub head: Time,
+    /// The endpoint that has sent it.
+    pub from: EndpointId,
+    /// The number of its transfer there.
+    pub message: u32,
+    /// The identity of the cell.
+    pub id: CellId,
+    /// Bytes of payload.
+    pub bytes: Bytes,
+    /// The header of the transfer; `None`: the model has forgotten it.
+    pub transfer: Option<TransferHeader>,
+    /// Whether it is found to be damaged.
+    pub damaged: bool,
+    /// The write of its payload; `None`: it writes nothing.
+    pub write: Option<MemoryWrite>,
+    /// Whether it completes its block, and with it its transfer.
+    pub block: bool,
+    /// See `block`.
+    pub ends: bool,
 }
 
 /// A small message whose tail has come to the mailbox.

@@ -93,6 +93,12 @@ blocks! {
 
     /// TR-488 §4.4.
     Packetizer "packetizer" crate::packetizer::PacketizerInStep;
+
+    /// The receive unit of TR-488 §4.5.
+    RdmaReceive "rdma_receive" crate::rdma_receive::RdmaReceiveInStep;
+
+    /// The send unit of TR-488 §4.5.
+    Segmentation "segmentation" crate::segmentation::SegmentationInStep;
 }
 
 impl FromStr for BlockName {

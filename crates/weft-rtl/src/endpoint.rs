@@ -20,8 +20,9 @@ impl BlockPlace {
         if rtl == model { Ok(()) } else { Err(self.difference(edge, signal, rtl, model)) }
     }
 
+    /// A signal that differs.
     #[cold]
-    fn difference(&self, edge: u64, signal: &'static str, rtl: u128, model: u128) -> Difference {
+    pub fn difference(&self, edge: u64, signal: &'static str, rtl: u128, model: u128) -> Difference {
         let BlockPlace { block, endpoint, clock, .. } = *self;
         Difference { block, endpoint, edge, at: clock.edge(edge), signal, rtl, model }
     }

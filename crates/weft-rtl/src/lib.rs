@@ -23,6 +23,7 @@
 mod allreduce;
 mod block;
 mod bus;
+mod cells;
 mod difference;
 mod endpoint;
 mod in_place;
@@ -30,6 +31,8 @@ mod library;
 mod lock_step;
 mod mailbox;
 mod packetizer;
+mod rdma_receive;
+mod segmentation;
 mod sources;
 mod waves;
 mod words;

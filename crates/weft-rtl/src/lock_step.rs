@@ -13,8 +13,9 @@ use weft_nic::ExanetParameters;
 use weft_nic::ports::{Crossing, PortEvent};
 use weft_units::{Clock, EndpointId, Time};
 
-/// Cycles by which the RTL is behind the run: what happens at a time is reported up to a packet later.
-const BEHIND: u64 = 32;
+/// Cycles by which the RTL is behind the run: what happens at a time is reported up to a packet later, and
+/// the send unit may do what the model does some turns later.
+const BEHIND: u64 = 1024;
 /// Cycles for which the RTL goes on behind the end of the run.
 const BEYOND: u64 = 400;
 

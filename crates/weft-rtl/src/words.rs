@@ -6,7 +6,7 @@ use weft_nic::mailbox::Refusal;
 use weft_nic::packetizer::ChannelId;
 use weft_nic::ports::SmallPayload;
 use weft_nic::wire::{ControlWords, PacketFields, PacketTarget};
-use weft_units::{Address, Bytes, Clock, EndpointId, Time};
+use weft_units::{Address, Bytes, Clock, EndpointId, Span, Time};
 
 /// A word on a bus.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -124,6 +124,12 @@ pub(crate) fn packet_words(control: &ControlWords, payload: &[u8]) -> Vec<u128> 
     }));
     words.push(u128::from_be_bytes(control.footer));
     words
+}
+
+/// The cycles of a time, if they are whole and every wait of that time is so many edges long.
+pub(crate) fn cycles(clock: &Clock, span: Span) -> Option<u64> {
+    let cycles = clock.edges_before(Time::ZERO + span);
+    (clock.cycles(cycles) == span && clock.edge(cycles + 1) == clock.edge(1) + span).then_some(cycles)
 }
 
 /// The number of the edge that `time` is at, or that comes next.

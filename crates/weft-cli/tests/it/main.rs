@@ -33,6 +33,7 @@ mod repairs;
 mod replay;
 mod rtl;
 mod rtl_allreduce;
+mod rtl_rdma;
 mod run;
 mod run_addresses;
 mod run_calls;

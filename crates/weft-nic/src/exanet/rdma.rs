@@ -11,7 +11,7 @@
 
 use super::announcement::Expected;
 use super::header::Header;
-use super::node::{ExanetNode, Hardware};
+use super::node::{ExanetNode, Hardware, report_port};
 use super::{Announcement, ExanetNic, ExanetTimer, SimulationWords};
 use crate::block::Block;
 use crate::failure::{Failure, FailureReason};
@@ -19,9 +19,11 @@ use crate::host::{Delivered, Host, Message};
 use crate::host_port::HOST_PORT;
 use crate::memory_path::MemoryPath;
 use crate::observer::{BlockChange, Observer as _, Stage, StateChange};
+use crate::ports::{CellArrival, Crossing};
 use crate::rdma::{
-    Answer, Arrival, Cell, CellId, ChannelKind, DESCRIPTOR_CHANNEL, Descriptor, EngineContext, Location,
-    Rdma, RdmaCallbacks, RdmaChange, RdmaPacket, Reply, Task, TransferError, TransferHeader, TransferStage,
+    Answer, Arrival, Cell, CellId, ChannelKind, DESCRIPTOR_CHANNEL, Descriptor, EngineContext, LateCell,
+    Location, Rdma, RdmaCallbacks, RdmaChange, RdmaPacket, Reply, Task, TransferError, TransferHeader,
+    TransferStage,
 };
 use weft_fabric::{Addressing, ClassTag, InterfaceContext, Packet};
 use weft_units::{Address, EndpointId, Time};
@@ -37,6 +39,8 @@ struct Outlet<'a, 'b, 'c, H: Host> {
     space: Option<(u32, ChannelKind)>,
     /// The words on the message that is posted, if it has not been announced.
     words: Option<SimulationWords<H::Header>>,
+    /// Whether what crosses ports is reported.
+    watched: bool,
 }
 
 /// The surroundings of the engine.
@@ -99,6 +103,16 @@ impl<H: Host> RdmaCallbacks for Outlet<'_, '_, '_, H> {
         self.fabric.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
     }
 
+    #[inline]
+    fn hears_ports(&self) -> bool {
+        self.watched
+    }
+
+    #[cold]
+    fn port(&mut self, what: Crossing) {
+        report_port(self.fabric, what);
+    }
+
     fn changed(&mut self, change: RdmaChange) {
         let (endpoint, at) = (self.fabric.endpoint(), self.fabric.now());
         let change = BlockChange::Rdma(change);
@@ -137,7 +151,9 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
     ) -> (R, Option<Failure>) {
         let parameters = &self.parameters.rdma;
         let mut path = self.hardware.memory.path(self.parameters);
-        let mut outlet = Outlet { fabric: self.fabric, failure: None, timeouts: 0, space: None, words: None };
+        let watched = self.hardware.watched;
+        let mut outlet =
+            Outlet { fabric: self.fabric, failure: None, timeouts: 0, space: None, words: None, watched };
         let now = outlet.fabric.now();
         let mut context = EngineContext { now, parameters, callbacks: &mut outlet };
         let result = call(&mut self.hardware.rdma, &mut path, &mut context);
@@ -249,6 +265,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
                 if self.hardware.data.is_some() {
                     self.fabric.announce(to, message, Announcement::Read { cell: id, offset });
                 }
+                self.port(|| Crossing::CellSent(id));
                 let addressing = Addressing { source, destination: to, message };
                 let packet = Header::Cell(id).packet(addressing, bytes.get() as u32);
                 let mut packet = packet.in_block(id.block()).of_class(class);
@@ -256,6 +273,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
                 packet
             }
             RdmaPacket::Reply(Reply { to, message, id, answer, .. }) => {
+                self.port(|| Crossing::BlockReplied { to, id, answer });
                 let addressing = Addressing { source, destination: to, message };
                 Header::BlockAnswer(id, answer).packet(addressing, 0)
             }
@@ -266,9 +284,10 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
     #[inline]
     pub(super) fn cell(&mut self, packet: &Packet, id: CellId) -> Option<Delivered<H::Header>> {
         if self.hardware.check.finds(packet, self.fabric.endpoint(), self.parameters.check) {
-            // Its block will be sent again.
+            self.damaged_cell(packet, id);
             return None;
         }
+        let watched = self.hardware.watched;
         let Hardware { headers, packetizer, memory, rdma, repairs, .. } = &mut *self.hardware;
         let Some(expected) = headers.get_mut((packet.source, packet.message)) else {
             self.late_cell(packet, id);
@@ -279,7 +298,8 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         let owner = expected.has_place.then(|| packetizer.domain(interface));
         let arrival = Arrival { source: packet.source, id, transfer, owner, tail };
         // No transfer of this host ends with it: there is neither a failure nor space for a descriptor.
-        let mut outlet = Outlet { fabric: self.fabric, failure: None, timeouts: 0, space: None, words: None };
+        let mut outlet =
+            Outlet { fabric: self.fabric, failure: None, timeouts: 0, space: None, words: None, watched };
         let parameters = &self.parameters.rdma;
         let mut context = EngineContext { now: tail, parameters, callbacks: &mut outlet };
         let outcome = rdma.cell(&arrival, &mut memory.path(self.parameters), &mut context);
@@ -287,6 +307,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
             // There may be an answer to send.
             self.fabric.request_injection();
         }
+        let (write, transfer) = (rdma.last_write(), *transfer);
         if outcome.repeated {
             repairs.get_or_insert_default().counts.duplicates += 1;
         }
@@ -296,14 +317,65 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         if outcome.stored && self.hardware.data.is_some() {
             self.write_cell(packet, id, first);
         }
+        self.port_of_cell(packet, id, |arrival| CellArrival {
+            transfer: Some(transfer),
+            write,
+            block: outcome.block,
+            ends: outcome.notified.is_some(),
+            ..arrival
+        });
         outcome.notified.and_then(|notified| self.message_written(packet, notified))
+    }
+
+    /// Reports a cell that has come, where that is wanted; `known` says what is known of it.
+    #[inline]
+    fn port_of_cell(&mut self, packet: &Packet, id: CellId, known: impl FnOnce(CellArrival) -> CellArrival) {
+        let (tail, Packet { source: from, message, .. }) = (self.fabric.now(), *packet);
+        self.port(|| {
+            Crossing::CellArrived(known(CellArrival {
+                head: tail - packet.serialization(),
+                from,
+                message,
+                id,
+                bytes: packet.payload(),
+                transfer: None,
+                damaged: false,
+                write: None,
+                block: false,
+                ends: false,
+            }))
+        });
+    }
+
+    /// A cell has come that is found to be damaged: its block will be sent again.
+    #[cold]
+    fn damaged_cell(&mut self, packet: &Packet, id: CellId) {
+        let Hardware { headers, packetizer, memory, rdma, .. } = &mut *self.hardware;
+        let expected = headers.get((packet.source, packet.message));
+        let transfer = expected.map(|expected| expected.transfer);
+        let is_written = expected.is_some_and(|expected| {
+            let owner = expected.has_place.then(|| packetizer.domain(expected.interface()));
+            let (transfer, tail) = (&expected.transfer, self.fabric.now());
+            let arrival = Arrival { source: packet.source, id, transfer, owner, tail };
+            rdma.damaged_cell(&arrival, &self.parameters.rdma, &mut memory.path(self.parameters))
+        });
+        let write = transfer.and_then(|_| rdma.last_write());
+        if is_written && self.hardware.data.is_some() {
+            self.write_cell(packet, id, transfer.map_or(0, |transfer| transfer.first));
+        }
+        self.port_of_cell(packet, id, |arrival| CellArrival { transfer, damaged: true, write, ..arrival });
     }
 
     /// A cell has come of a transfer that is not known any more.
     #[cold]
     fn late_cell(&mut self, packet: &Packet, id: CellId) {
         self.hardware.ledger().counts.duplicates += 1;
-        self.hardware.rdma.late_cell(packet.source, packet.message, id, self.fabric.now());
+        let Packet { source, message, .. } = *packet;
+        let late = LateCell { source, message, id, bytes: packet.payload(), tail: self.fabric.now() };
+        let Hardware { memory, rdma, .. } = &mut *self.hardware;
+        rdma.late_cell(late, &mut memory.path(self.parameters));
+        let write = rdma.last_write();
+        self.port_of_cell(packet, id, |arrival| CellArrival { write, ..arrival });
         self.fabric.request_injection();
     }
 

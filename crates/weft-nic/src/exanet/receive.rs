@@ -15,7 +15,7 @@ use crate::host_port::HOST_PORT;
 use crate::mailbox::{Envelope, MAILBOX, QueueChange, Refusal};
 use crate::observer::{BlockChange, Observer as _, Stage, StateChange};
 use crate::packetizer::{ChannelId, ChannelState, EnginePacket, PACKETIZER, Packetizer, Parcel};
-use crate::ports::{Arrival, Crossing, PortEvent, SmallAnswer, SmallPacket, Verdict};
+use crate::ports::{Arrival, BlockReply, Crossing, PortEvent, SmallAnswer, SmallPacket, Verdict};
 use crate::rdma::ReceiveUnit;
 use crate::reliability::Expiry;
 use crate::server::Service;
@@ -110,6 +110,10 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         let header = Header::of(packet)?;
         if (self.hardware.watched || self.hardware.in_place.is_some()) && !self.crosses_port(packet, header) {
             return None;
+        }
+        if let Header::BlockAnswer(id, answer) = header {
+            let (from, damaged) = (packet.source, packet.is_corrupted());
+            self.port(|| Crossing::BlockAnswered(BlockReply { from, id, answer, damaged }));
         }
         match header {
             Header::Small(channel) => self.small(packet, channel).map(Notice::Message),

@@ -64,8 +64,20 @@ pub(super) struct Channel {
     pub(super) transfer: Option<u16>,
     /// Transactions so far.
     pub(super) transactions: u32,
-    /// Whether its timer is pending.
-    pub(super) armed: bool,
+    /// The time at which its next timer fires. One that was set for an earlier block may fire later.
+    pub(super) timer: Option<Time>,
+}
+
+impl Channel {
+    /// Has its timer fire by `deadline`, if that is not [`Time::NEVER`]. Returns when to set another for
+    /// that.
+    pub(super) fn arm(&mut self, deadline: Time) -> Option<Time> {
+        if self.timer.unwrap_or(Time::NEVER) <= deadline {
+            return None;
+        }
+        self.timer = Some(deadline);
+        self.timer
+    }
 }
 
 /// The channels of one page that have been used.
@@ -450,17 +462,16 @@ impl Channels {
     ) -> Expired {
         let mut outcome = Expired::default();
         let Some(channel) = channel(&mut self.pages, id, parameters) else { return outcome };
-        channel.armed = false;
+        channel.timer = channel.timer.filter(|timer| *timer > now);
         if channel.state != ChannelState::Running {
             return outcome;
         }
         let Some(mut busy) = self.busy(id, parameters) else { return outcome };
         let transfer = &mut *busy.transfer;
-        let mut first_gone = Time::NEVER;
+        let (mut first_gone, mut earliest) = (Time::NEVER, Time::NEVER);
         for block in transfer.blocks.iter_mut().filter(|block| block.state == BlockState::Unacknowledged) {
             if block.deadline > now {
-                let earliest = outcome.timer.map_or(block.deadline, |timer| timer.min(block.deadline));
-                outcome.timer = Some(earliest);
+                earliest = earliest.min(block.deadline);
             } else if block.timeouts >= reliability.repetitions {
                 outcome.give_up = true;
             } else {
@@ -475,7 +486,7 @@ impl Channels {
             let (message, started) = (transfer.descriptor.message, transfer.started);
             outcome.watched = Some(WatchedTimeout { message, started, gone: first_gone });
         }
-        busy.channel.armed = outcome.timer.is_some();
+        outcome.timer = busy.channel.arm(earliest);
         for &transaction in &outcome.again {
             busy.block_event(transaction, BlockEvent::Timeout);
         }

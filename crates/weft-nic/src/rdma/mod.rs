@@ -12,7 +12,8 @@
 //!
 //! caRVnet's engine is the same with [contexts](SourceContexts) in place of the channels of pages, and
 //! without the agent on the way of a descriptor: hardware cuts the transfer as it allocates the context. Its
-//! agent, in hardware as well, deals with acknowledgements and repetitions.
+//! agent, in hardware as well, deals with acknowledgements and repetitions. It notifies of transfers, and
+//! ExaNet's of each of their blocks.
 //!
 //! # Source
 //! TR-488 §4.5 and Fig. 9; of caRVnet RED-SEA D1.4 §8.
@@ -49,14 +50,15 @@ pub use transfer::{
 
 use crate::block::Block;
 use crate::iommu::IOMMU;
-use crate::memory_path::MemoryPath;
+use crate::memory_path::{MemoryPath, MemoryWrite};
+use crate::ports::{Crossing, StoredDescriptor};
 use crate::reliability::ReliabilityParameters;
 use crate::segmentation::{Agent, SEGMENTATION, SegmentationParameters};
 use descriptors::Descriptors;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weft_fabric::ClassTag;
-use weft_units::{EndpointId, Span, Time};
+use weft_units::{Bytes, EndpointId, Span, Time};
 
 weft_keys::keys! {
     /// The engine's section of a machine file.
@@ -147,6 +149,12 @@ pub trait RdmaCallbacks {
     fn stage(&mut self, _stage: TransferStage) {}
     /// A descriptor channel has space for another descriptor.
     fn space(&mut self, _page: u32, _kind: ChannelKind) {}
+    /// Whether it wants to be told of what crosses the ports of the send unit.
+    fn hears_ports(&self) -> bool {
+        false
+    }
+    /// Something crosses a port of the send unit.
+    fn port(&mut self, _what: Crossing) {}
     /// A channel, a block or a context has changed its state.
     fn changed(&mut self, _change: RdmaChange) {}
 }
@@ -185,6 +193,23 @@ pub struct CellOutcome {
     pub notified: Option<Time>,
     /// Whether the same cell had come before.
     pub repeated: bool,
+    /// Whether it completed its block.
+    pub block: bool,
+}
+
+/// A cell of a transfer that is not known any more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LateCell {
+    /// The node that sends it.
+    pub source: EndpointId,
+    /// The number of its transfer.
+    pub message: u32,
+    /// Which.
+    pub id: CellId,
+    /// The payload.
+    pub bytes: Bytes,
+    /// The time at which its last word has come.
+    pub tail: Time,
 }
 
 /// A packet for the link.
@@ -278,6 +303,10 @@ impl Rdma {
         let Some((channel, first)) = taken else { return false };
         let Descriptor { destination, bytes, domain, message, watch, posted, to, .. } = *descriptor;
         context.callbacks.announce(to, TransferHeader { destination, bytes, domain, first, message, watch });
+        if context.callbacks.hears_ports() {
+            let stored = StoredDescriptor { channel, descriptor: *descriptor, first, came: now };
+            context.callbacks.port(Crossing::Described(stored));
+        }
         let (waited_in, service, starter) = match &context.parameters.send.contexts {
             None => {
                 let service = self.agent.invoke(now, &context.parameters.segmentation);
@@ -462,12 +491,18 @@ impl Rdma {
     /// Fills the cell buffers.
     #[inline(never)]
     pub fn fetch(&mut self, path: &mut MemoryPath<'_>, context: &mut EngineContext<'_, impl RdmaCallbacks>) {
+        let before = self.send.buffered();
         while let Some(fault) = self.send.fetch(context.now, &context.parameters.send, path) {
             if let Some((message, started)) = fault.watched {
                 let (began, ended) = (context.now, fault.until);
                 context.delayed(&Delay { message, started, block: IOMMU, began, ended });
             }
             context.callbacks.wake(fault.until, Task::Mapped(fault.channel, fault.transaction));
+        }
+        if context.callbacks.hears_ports() {
+            self.send.reads_behind(before).for_each(|(cell, ready)| {
+                context.callbacks.port(Crossing::CellRead { cell, ready });
+            });
         }
         self.report(context.callbacks);
     }
@@ -523,12 +558,20 @@ impl Rdma {
     ) -> CellOutcome {
         let receipt =
             self.receive.cell(arrival, &context.parameters.send.cut, &context.parameters.receive, path);
+        // A block that does not end its transfer is notified as well (§4.5): the process waits for the last.
+        if let (Receipt::Block { notified: None, .. }, Some(write)) = (receipt, self.receive.write)
+            && context.parameters.send.contexts.is_none()
+        {
+            path.notify(context.parameters.receive.notification, write.issued);
+        }
         if self.receive.postpones() {
             self.keep_contexts(arrival, context);
         }
         self.report(context.callbacks);
         match receipt {
-            Receipt::Written(_) => CellOutcome { stored: true, notified: None, repeated: false },
+            Receipt::Written(_) => {
+                CellOutcome { stored: true, notified: None, repeated: false, block: false }
+            }
             receipt => self.answer_to(&receipt, arrival, context),
         }
     }
@@ -564,11 +607,13 @@ impl Rdma {
             | Receipt::Again
             | Receipt::Duplicate { acknowledge: false }
             | Receipt::Refused { answer: None, .. } => {
-                return CellOutcome { stored, notified: None, repeated };
+                return CellOutcome { stored, notified: None, repeated, block: false };
             }
             Receipt::Block { written, notified } => (Answer::Ack, written, notified),
             Receipt::Duplicate { acknowledge: true } => {
-                (Answer::Ack, tail.max(self.receive.in_memory(source, id.channel)), None)
+                // Not before its own words, either.
+                let written = self.receive.write.map_or(tail, |write| write.written);
+                (Answer::Ack, written.max(self.receive.in_memory(source, id.channel)), None)
             }
             Receipt::Gap(written) => (Answer::Nack(Refusal::NoContext), written, None),
             Receipt::Refused { refusal, answer: Some(due) } => (Answer::Nack(refusal), due, None),
@@ -591,7 +636,8 @@ impl Rdma {
                 });
             }
         }
-        CellOutcome { stored, notified, repeated }
+        let block = matches!(receipt, Receipt::Block { .. });
+        CellOutcome { stored, notified, repeated, block }
     }
 
     /// An answer to a block of this node has come.
@@ -639,11 +685,29 @@ impl Rdma {
 
     /// A cell has come of a transfer that is not known any more: it has been notified, or given up by its
     /// source. In hardware the unit sees that by the transaction.
-    pub fn late_cell(&mut self, source: EndpointId, message: u32, id: CellId, now: Time) {
+    pub fn late_cell(&mut self, late: LateCell, path: &mut MemoryPath<'_>) {
+        let LateCell { source, message, id, bytes, tail } = late;
+        let written = self.receive.late(bytes, tail, path);
         if id.last {
-            let due = now.max(self.receive.in_memory(source, id.channel));
+            let due = written.max(self.receive.in_memory(source, id.channel));
             self.reply(Reply { to: source, message, id, answer: Answer::Ack, due });
         }
+    }
+
+    /// A cell has come that is found to be damaged. Returns whether its words lie in a block that has not
+    /// come.
+    pub fn damaged_cell(
+        &mut self,
+        arrival: &Arrival<'_>,
+        parameters: &RdmaParameters,
+        path: &mut MemoryPath<'_>,
+    ) -> bool {
+        self.receive.damaged(arrival, &parameters.send.cut, &parameters.receive, path)
+    }
+
+    /// The write of the payload of the cell that came last; `None`: it has written nothing.
+    pub fn last_write(&self) -> Option<MemoryWrite> {
+        self.receive.write
     }
 
     /// Queues an answer by when it is due.

@@ -16,6 +16,10 @@
 //! contexts blocks come one after the other, and most are sent twice. Otherwise blocks that are refused again
 //! and again would fill the links.
 //!
+//! What a cell turns out to be is known when its words have been written: those of a damaged cell, of one
+//! that has come before and of one without a context take the way to memory as well. A damaged cell that has
+//! written over one that had come leaves that missing.
+//!
 //! # Source
 //! TR-488 §4.5: the payload of each cell goes directly to its final destination as it arrives, dynamic
 //! contexts, block-level acknowledgements and notifications; §4.2: fast recycling of contexts; §4.3: domains
@@ -23,10 +27,11 @@
 //! blocks are recognized, and when blocks without a context are refused, is not in the text: ours.
 //!
 //! # Not modelled
-//! Words of one cell that reach memory out of order. Words of a corrupted cell, which is known as such when
-//! they have been written: it writes nothing. A notification that overtakes data: §5.2.1 has them delivered
-//! "concurrently", here it is written straight behind the last word. Notifications of each block, which §4.5
-//! can be read to have: a transfer has one. A limit on the channels that are remembered beside contexts.
+//! Words of one cell that reach memory out of order. Words of a damaged cell whose block had come: they are
+//! in memory that its process may use for others. A notification that overtakes data: §5.2.1 has them
+//! delivered "concurrently", here it is written straight behind the last word. A process that hears of
+//! blocks: each is notified (§4.5), and the process waits for that of its transfer. A limit on the channels
+//! that are remembered beside contexts.
 
 use super::channel::RdmaChange;
 use super::contexts::{BlockKey, Contexts};
@@ -34,7 +39,7 @@ use super::transfer::{CellId, ChannelId, Location, Refusal, TransferHeader};
 use crate::gvas::Pdid;
 use crate::iommu::{Page, Translation};
 use crate::key_table::KeyTable;
-use crate::memory_path::MemoryPath;
+use crate::memory_path::{MemoryPath, MemoryWrite};
 use crate::segmentation::Cut;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -223,9 +228,86 @@ pub struct ReceiveUnit {
     /// Changes of state that have not been reported.
     #[serde(skip)]
     pub(super) changes: Vec<RdmaChange>,
+    /// The write of the payload of the cell that came last; `None`: it has written nothing.
+    #[serde(skip)]
+    pub(super) write: Option<MemoryWrite>,
+}
+
+/// The way of the payload of cells to memory.
+struct Forward<'a, 'b> {
+    cut: &'a Cut,
+    parameters: &'a ReceiveParameters,
+    path: &'a mut MemoryPath<'b>,
+}
+
+impl Forward<'_, '_> {
+    /// Writes the payload of a cell to its place, word by word as they come. The error: until when its page,
+    /// unless it is the one in `known`, is being mapped.
+    #[inline]
+    fn write(&mut self, arrival: &Arrival<'_>, known: &mut Option<Page>) -> Result<MemoryWrite, Time> {
+        let Arrival { id, transfer, tail, .. } = *arrival;
+        let (cut, path) = (self.cut, &mut *self.path);
+        let block_bytes = cut.block_bytes(transfer.bytes, id.transaction.wrapping_sub(transfer.first));
+        let bytes = cut.cell_bytes(block_bytes, id.index);
+        let location = ReceiveUnit::place(transfer, id, cut);
+        // Words are written as they come: when the last one is there, only it is left.
+        let clock = &path.port_parameters.clock;
+        let words = path.port_parameters.words(bytes);
+        let through = tail + clock.cycles(u64::from(self.parameters.cycles));
+        let translated = match path.translate(location, bytes, known, through) {
+            Translation::At(translated) => translated,
+            Translation::Fault(until) => return Err(until),
+        };
+        // Without data there is a word, which comes with its header.
+        let before = if bytes == Bytes::ZERO { Span::ZERO } else { clock.cycles(words) };
+        let from = Time::from_ps(translated.as_ps().saturating_sub(before.as_ps()));
+        Ok(path.write_words(bytes, words, from))
+    }
 }
 
 impl ReceiveUnit {
+    /// Takes a cell that is found to be damaged, as its words have been written: those that it has written
+    /// over are missing again. Returns whether they lie in a block that has not come.
+    #[cold]
+    pub fn damaged(
+        &mut self,
+        arrival: &Arrival<'_>,
+        cut: &Cut,
+        parameters: &ReceiveParameters,
+        path: &mut MemoryPath<'_>,
+    ) -> bool {
+        let Arrival { source, id: CellId { channel, transaction, index, .. }, transfer, owner, .. } =
+            *arrival;
+        self.write = None;
+        if owner.is_none_or(|owner| transfer.domain.check(owner).is_err()) {
+            return false;
+        }
+        let mut forward = Forward { cut, parameters, path };
+        let Some(place) = self.contexts.find(BlockKey::new(source, channel, transaction)) else {
+            self.write = forward.write(arrival, &mut None).ok();
+            let connection = self.connection(source, channel);
+            let has_come = |of: &Connection| !is_before(of.first, transfer.first) && of.has(transaction);
+            return self.write.is_some() && !connection.is_some_and(has_come);
+        };
+        let context = self.contexts.at(place);
+        if context.state == ContextState::Faulted {
+            return false;
+        }
+        self.write = forward.write(arrival, &mut context.page).ok();
+        if self.write.is_some() && context.written >> index & 1 == 1 {
+            context.written &= !(1 << index);
+            context.cells -= 1;
+        }
+        self.write.is_some()
+    }
+
+    /// The payload of a cell comes of a transfer that is not known any more; returns when it is in memory.
+    pub(super) fn late(&mut self, bytes: Bytes, tail: Time, path: &mut MemoryPath<'_>) -> Time {
+        let write = path.write_words(bytes, path.port_parameters.words(bytes), tail);
+        self.write = Some(write);
+        write.written
+    }
+
     /// Keeps a context that is free for the block that has waited for one longest. Returns the block, whose
     /// sender is to send it again.
     #[inline]
@@ -271,10 +353,12 @@ impl ReceiveUnit {
     ) -> Receipt {
         let Arrival { source, id, transfer, owner, tail } = *arrival;
         let CellId { channel, transaction, index, last, .. } = id;
+        self.write = None;
         if owner.is_none_or(|owner| transfer.domain.check(owner).is_err()) {
             return Receipt::Refused { refusal: Refusal::Protection, answer: last.then_some(tail) };
         }
         let key = BlockKey::new(source, channel, transaction);
+        let mut forward = Forward { cut, parameters, path };
         let place = match self.contexts.find(key) {
             Some(place) => {
                 // Opened for a block that had not come, it goes when the block is whole and when a newer
@@ -287,7 +371,10 @@ impl ReceiveUnit {
             }
             None => match self.open(arrival, key, cut, parameters) {
                 Ok(place) => place,
-                Err(receipt) => return receipt,
+                Err(receipt) => {
+                    self.write = forward.write(arrival, &mut None).ok();
+                    return receipt;
+                }
             },
         };
         let context = self.contexts.at(place);
@@ -298,28 +385,22 @@ impl ReceiveUnit {
             }
             change(context, &mut self.changes, (arrival, ContextEvent::Handled));
         }
-        if context.written >> index & 1 == 1 {
-            return Receipt::Again;
-        }
-        let block_bytes = cut.block_bytes(transfer.bytes, transaction.wrapping_sub(transfer.first));
-        let bytes = cut.cell_bytes(block_bytes, index);
-        let location = ReceiveUnit::place(transfer, id, cut);
-        // Words are written as they come: when the last one is there, only it is left.
-        let clock = &path.port_parameters.clock;
-        let words = path.port_parameters.words(bytes);
-        let through = tail + clock.cycles(u64::from(parameters.cycles));
-        let translated = match path.translate(location, bytes, &mut context.page, through) {
-            Translation::At(translated) => translated,
-            Translation::Fault(until) => {
+        let write = match forward.write(arrival, &mut context.page) {
+            Ok(write) => write,
+            // It is there, and stays.
+            Err(_) if context.written >> index & 1 == 1 => return Receipt::Again,
+            Err(until) => {
                 change(context, &mut self.changes, (arrival, ContextEvent::Fault));
                 (context.until, context.written, context.cells) = (until, 0, 0);
                 return Receipt::Refused { refusal: Refusal::PageFault, answer: Some(until) };
             }
         };
-        // Without data there is a word, which comes with its header.
-        let before = if bytes == Bytes::ZERO { Span::ZERO } else { clock.cycles(words) };
-        let from = Time::from_ps(translated.as_ps().saturating_sub(before.as_ps()));
-        let (issued, written) = path.write_words(bytes, words, from);
+        self.write = Some(write);
+        if context.written >> index & 1 == 1 {
+            return Receipt::Again;
+        }
+        let MemoryWrite { issued, written, .. } = write;
+        let block_bytes = cut.block_bytes(transfer.bytes, transaction.wrapping_sub(transfer.first));
         context.written |= 1 << index;
         context.cells += 1;
         if !cut.ends_block(block_bytes, context.cells - 1) {

@@ -271,6 +271,17 @@ impl SendUnit {
         !self.channels.turns.is_empty() && self.fetched.len() < parameters.cell_buffers as usize
     }
 
+    /// Cells in the buffers.
+    #[inline]
+    pub(super) fn buffered(&self) -> usize {
+        self.fetched.len()
+    }
+
+    /// The cells in the buffers behind the first so many, and when the payload of each is there.
+    pub(super) fn reads_behind(&self, first: usize) -> impl Iterator<Item = (Cell, Time)> {
+        self.fetched.iter().skip(first).map(|fetch| (fetch.cell, fetch.ready))
+    }
+
     /// The time at which the next cell can go; [`Time::NEVER`]: there is none.
     #[inline]
     pub fn next_cell(&self) -> Time {
@@ -325,7 +336,6 @@ impl SendUnit {
         if busy.transfer.descriptor.watch {
             busy.transfer.stalls(now, parameters);
         }
-        let pending = std::mem::replace(&mut busy.channel.armed, true);
-        (!pending).then_some(deadline)
+        busy.channel.arm(deadline)
     }
 }

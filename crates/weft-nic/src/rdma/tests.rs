@@ -4,12 +4,13 @@ mod world;
 
 use super::*;
 use crate::gvas::Pdid;
-use crate::iommu::FaultModel;
-use crate::memory::MemoryParameters;
+use crate::host_port::HostPort;
+use crate::iommu::{FaultModel, Iommu};
+use crate::memory::{MemoryChannel, MemoryParameters};
 use crate::segmentation::Cut;
 use proptest::prelude::*;
 use weft_units::{Address, BitRate, Bytes, Span};
-use world::{Happening, LATENCY, MEMORY, Trouble, World, Write, iommu, parameters};
+use world::{Asked, DOMAIN, Happening, LATENCY, MEMORY, Trouble, World, Write, iommu, parameters};
 
 /// The engine's cadence: 16 words, header, footer and 5 cycles for each 256 bytes, whatever the firmware
 /// does meanwhile, with two blocks outstanding; with one the firmware is seen.
@@ -91,6 +92,84 @@ fn free_buffers_are_filled_from_all_channels() {
     assert_eq!(cells.collect::<Vec<_>>(), turns);
 }
 
+/// A receive unit with the way to its memory.
+#[derive(Default)]
+struct Receiver {
+    unit: ReceiveUnit,
+    port: HostPort,
+    memory: MemoryChannel,
+    iommu: Iommu,
+}
+
+impl Receiver {
+    /// Cell `index` of block `block` of a transfer of 1 KB, whose blocks have two cells, comes at `us`.
+    fn take(&mut self, block: u32, index: u8, us: u64, damaged: bool) -> Option<Receipt> {
+        let (parameters, port, iommu) = (parameters().receive, world::port(), iommu(FaultModel::Off));
+        let cut = Cut::new(Bytes::new(512), Bytes::new(256)).unwrap();
+        let location = Location { space: 0, address: Address::new(0) };
+        let (bytes, domain) = (Bytes::new(1024), DOMAIN);
+        let transfer =
+            TransferHeader { destination: location, bytes, domain, first: 0, message: 0, watch: false };
+        let channel = ChannelId(0);
+        let id = CellId { channel, transaction: block, index, last: index == 1, attempt: 0 };
+        let tail = Time::ZERO + Span::from_us(us);
+        let source = EndpointId(1);
+        let arrival = Arrival { source, id, transfer: &transfer, owner: Some(domain), tail };
+        let mut path = MemoryPath {
+            port: &mut self.port,
+            port_parameters: &port,
+            memory: &mut self.memory,
+            memory_parameters: &MemoryParameters::new(BitRate::from_gigabits(130)).unwrap(),
+            iommu: &mut self.iommu,
+            iommu_parameters: &iommu,
+        };
+        if damaged {
+            return self.unit.damaged(&arrival, &cut, &parameters, &mut path).then_some(Receipt::Again);
+        }
+        Some(self.unit.cell(&arrival, &cut, &parameters, &mut path))
+    }
+
+    /// Words that it has written.
+    fn words(&self) -> u64 {
+        words_written(&self.port)
+    }
+}
+
+/// Words that a port has carried to memory: three cycles are 20 ns.
+fn words_written(port: &HostPort) -> u64 {
+    (port.worked()[2].1.as_ps() * 3 + 10_000) / 20_000
+}
+
+/// Catches a damaged cell that writes nothing, and a block that is acknowledged with the bytes of one.
+#[test]
+fn a_damaged_cell_leaves_what_it_has_written_over_missing() {
+    let mut receiver = Receiver::default();
+    assert!(matches!(receiver.take(0, 0, 1, false), Some(Receipt::Written(_))));
+    assert!(receiver.take(0, 0, 2, true).is_some());
+    assert_eq!(receiver.words(), 32);
+    assert!(matches!(receiver.take(0, 1, 3, false), Some(Receipt::Written(_))), "the first is missing again");
+    assert!(matches!(receiver.take(0, 0, 4, false), Some(Receipt::Block { notified: None, .. })));
+    // Its block has come: the words are written all the same.
+    let before = receiver.words();
+    assert!(receiver.take(0, 1, 5, true).is_none());
+    assert_eq!(receiver.take(0, 1, 6, false), Some(Receipt::Duplicate { acknowledge: true }));
+    assert_eq!(receiver.words(), before + 32);
+}
+
+/// Catches blocks without a notification of their own, and one of caRVnet, which has none.
+#[test]
+fn each_block_is_notified() {
+    for (contexts, notifications) in [(None, 3), (Some(SourceContexts { count: 4, allocation: 10 }), 1)] {
+        let mut parameters = parameters();
+        parameters.send.contexts = contexts;
+        let mut world = World::new(2, parameters, Trouble::default(), 1);
+        world.post(Write { at: Time::ZERO, page: 0, from: 0, to: 1, bytes: 40_000, place: (0, 0) });
+        world.run();
+        world.check_all_arrived();
+        assert_eq!(words_written(&world.nodes[1].port), 2500 + notifications);
+    }
+}
+
 /// Catches transfers that are lost instead of waiting where all channels of a page are in use.
 #[test]
 fn posts_wait_for_a_channel_of_their_page() {
@@ -121,6 +200,88 @@ fn the_sender_is_told_of_a_dead_peer() {
     // Two blocks of 64 cells, four times each.
     assert_eq!(world.cells, 4 * 128);
     assert_eq!(world.nodes[0].rdma.under_way(), 0, "the channel is free again");
+}
+
+/// A sender whose cells nobody answers, but for what a test does.
+#[derive(Default)]
+struct Sender {
+    rdma: Rdma,
+    port: HostPort,
+    memory: MemoryChannel,
+    iommu: Iommu,
+    asked: Asked,
+    /// The times at which cells have gone.
+    gone: Vec<Time>,
+}
+
+impl Sender {
+    fn call<R>(
+        &mut self,
+        now: Time,
+        call: impl FnOnce(&mut Rdma, &mut MemoryPath<'_>, &mut EngineContext<'_, Asked>) -> R,
+    ) -> R {
+        let (parameters, port, iommu) = (parameters(), world::port(), iommu(FaultModel::Off));
+        let mut path = MemoryPath {
+            port: &mut self.port,
+            port_parameters: &port,
+            memory: &mut self.memory,
+            memory_parameters: &MemoryParameters::new(BitRate::from_gigabits(130)).unwrap(),
+            iommu: &mut self.iommu,
+            iommu_parameters: &iommu,
+        };
+        let mut context = EngineContext { now, parameters: &parameters, callbacks: &mut self.asked };
+        call(&mut self.rdma, &mut path, &mut context)
+    }
+
+    fn post(&mut self, at: Time) {
+        let write = Write { at, page: 0, from: 0, to: 1, bytes: 256, place: (0, 0) };
+        self.call(at, |rdma, _, context| rdma.post(0, ChannelKind::Write, world::descriptor(write), context));
+    }
+
+    /// Goes on up to a time.
+    fn run(&mut self, until: Time) {
+        loop {
+            let wakes = self.asked.wakes.iter().enumerate();
+            let wake = wakes.min_by_key(|(_, (at, _))| *at).map(|(place, (at, _))| (place, *at));
+            let cell = self.rdma.next_outgoing();
+            match wake {
+                Some((place, at)) if at < cell && at <= until => {
+                    let (_, task) = self.asked.wakes.swap_remove(place);
+                    self.call(at, |rdma, path, context| rdma.wake(task, path, context));
+                }
+                _ if cell <= until => {
+                    self.call(cell, |rdma, path, context| {
+                        rdma.take_outgoing(context);
+                        rdma.fetch(path, context);
+                    });
+                    self.gone.push(cell);
+                }
+                _ => return,
+            }
+        }
+    }
+}
+
+/// Catches a block that is sent again only when the timer of an earlier one fires: that had waited longer.
+#[test]
+fn a_block_is_sent_again_when_its_own_time_is_up() {
+    let us = |us| Time::ZERO + Span::from_us(us);
+    let mut sender = Sender::default();
+    sender.post(us(0));
+    sender.run(us(60));
+    // It was sent again after 50 us, and its second wait is of 100 us; but now it is acknowledged.
+    assert_eq!(sender.gone.len(), 2);
+    let id = CellId { channel: ChannelId(0), transaction: 0, index: 0, last: true, attempt: 1 };
+    sender.call(us(60), |rdma, _, context| rdma.answer(id, Answer::Ack, context));
+    sender.run(us(70));
+    sender.post(us(70));
+    sender.run(us(140));
+    assert_eq!(sender.gone.len(), 4);
+    let waited = sender.gone[3] - sender.gone[2];
+    assert!((Span::from_us(52)..Span::from_us(53)).contains(&waited), "{waited}");
+    // The earlier one's timer fires in vain.
+    sender.run(us(170));
+    assert_eq!((sender.gone.len(), sender.asked.wakes.len()), (4, 1));
 }
 
 /// Catches memory that is changed for a foreign domain or beyond all addresses, and a sender that is not told

@@ -14,7 +14,7 @@ mod vectors;
 pub(crate) use in_step::AllreduceInStep;
 
 use crate::library::{RtlError, RtlLibrary};
-use crate::packetizer::cycles;
+use crate::words::cycles;
 use weft_nic::ExanetParameters;
 
 /// The name of the block.

@@ -118,7 +118,7 @@ impl BlockInStep for PacketizerInStep {
             Crossing::Stale { channel, message } => self.inputs.turn(channel, message, now, true),
             Crossing::Answered(answer) => self.inputs.answered(&answer, endpoint, at, &clock),
             Crossing::Channel(change) => self.changed(&change, at),
-            Crossing::Arrived(_) | Crossing::Queue(_) | Crossing::Module(_) => {}
+            _ => {}
         }
     }
 

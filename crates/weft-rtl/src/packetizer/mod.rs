@@ -13,9 +13,10 @@ pub(crate) use in_place::PacketizerInPlace;
 pub(crate) use in_step::PacketizerInStep;
 
 use crate::library::{RtlError, RtlLibrary};
+use crate::words::cycles;
 use weft_nic::ExanetParameters;
 use weft_nic::packetizer::ChannelState;
-use weft_units::{Bytes, Clock, Span, Time};
+use weft_units::{Bytes, Span};
 
 /// The name of the block.
 const NAME: &str = "packetizer";
@@ -67,12 +68,6 @@ fn check(library: &RtlLibrary, parameters: &ExanetParameters) -> Result<(), RtlE
         return Err(unfit(why, "use a machine whose port is so, such as exanest"));
     }
     Ok(())
-}
-
-/// The cycles of a time, if they are whole and every wait of that time is so many edges long.
-pub(crate) fn cycles(clock: &Clock, span: Span) -> Option<u64> {
-    let cycles = clock.edges_before(Time::ZERO + span);
-    (clock.cycles(cycles) == span && clock.edge(cycles + 1) == clock.edge(1) + span).then_some(cycles)
 }
 
 /// The number of a state, as a process reads it.

@@ -114,7 +114,7 @@ pub(super) struct Node {
 /// The engine's demands during a call.
 #[derive(Default)]
 pub(super) struct Asked {
-    wakes: Vec<(Time, Task)>,
+    pub(super) wakes: Vec<(Time, Task)>,
     headers: Vec<(EndpointId, TransferHeader)>,
     ended: Vec<(u32, Result<(), TransferError>)>,
     stages: Vec<TransferStage>,

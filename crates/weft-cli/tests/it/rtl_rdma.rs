@@ -1,0 +1,116 @@
+//! `--rtl segmentation,rdma_receive`: the RTL of the RDMA units in step with the model.
+
+use crate::common::rows;
+use crate::rtl::{latency, leave_out_computer, library, text};
+use crate::support::{job, texts};
+use serde_json::Value;
+use std::process::{Command, Output};
+
+/// Large transfers by a hardware agent.
+const RDMA: [&str; 2] = ["--set", "nic.segmentation.agent=hardware"];
+/// Both units in step.
+const IN_STEP: [&str; 2] = ["--rtl", "segmentation,rdma_receive"];
+
+/// Catches RTL of the RDMA units that is not the model's: transfers of one block to many, and the exchanges
+/// of their rendezvous.
+#[test]
+fn rdma_is_the_models_with_rtl_in_step() {
+    let Some(library) = library("") else { return };
+    let sizes = [&["--sizes", "16K:1M", "--iterations", "3"], &RDMA[..]].concat();
+    let plain = latency(&library, &sizes);
+    let in_step = latency(&library, &[&sizes[..], &["--rtl", "segmentation,rdma_receive"]].concat());
+    assert!(in_step.status.success(), "{}", text(&in_step.stderr));
+    let rows = |output: &Output| rows(&serde_json::from_slice(&output.stdout).unwrap());
+    assert_eq!(rows(&in_step), rows(&plain));
+}
+
+/// Catches RTL and model that part where cells and answers are lost or damaged, and blocks are sent again.
+#[test]
+fn repeated_blocks_are_the_models_with_rtl_in_step() {
+    let Some(library) = library("") else { return };
+    for faults in ["faults=[{drop=5000}]", "faults=[{corrupt=5000}]"] {
+        let size =
+            ["--sizes", "33K", "--iterations", "20", "--set", faults, "--rtl", "segmentation,rdma_receive"];
+        let in_step = latency(&library, &[&size[..], &RDMA].concat());
+        assert!(in_step.status.success(), "{faults}: {}", text(&in_step.stderr));
+    }
+}
+
+/// Catches RTL and model that part where many channels send at once, and many sources to one node: windows,
+/// collectives and traffic, and blocks of them that are lost.
+#[test]
+fn storms_are_the_models_with_rtl_in_step() {
+    let Some(library) = library("") else { return };
+    let in_step = |words: &[&str]| {
+        let run = |more: &[&str]| {
+            let mut weft = Command::new(env!("CARGO_BIN_EXE_weft"));
+            weft.args(words).args(["-m", "exanest", "--quiet", "--json"]).args(RDMA).args(more);
+            let output = weft.env("WEFT_RTL_LIBRARY", &library).output().unwrap();
+            assert!(output.status.success(), "{words:?} {more:?}: {}", text(&output.stderr));
+            rows(&serde_json::from_slice(&output.stdout).unwrap())
+        };
+        assert_eq!(run(&IN_STEP), run(&[]), "{words:?}");
+    };
+    in_step(&["osu", "mbw_mr", "--ranks", "8", "--ppn", "4", "--sizes", "16K:64K", "--iterations", "2"]);
+    in_step(&["osu", "alltoall", "--ranks", "16", "--ppn", "4", "--sizes", "3000:9000", "--iterations", "2"]);
+    let lost = ["--iterations", "4", "--set", "faults=[{drop=2000}]"];
+    in_step(&[&["osu", "bcast", "--ranks", "16", "--ppn", "1", "--sizes", "33333"], &lost[..]].concat());
+    let traffic = ["traffic", "--pattern", "uniform", "--size", "40K", "--load", "0.3", "--time", "40us"];
+    in_step(&[&traffic[..], &["--warm-up", "10us", "--set", "topology.mezzanines=1"]].concat());
+}
+
+/// Catches a real program whose messages of 1 MB go otherwise with RTL in step.
+#[test]
+fn a_real_program_of_large_messages_runs_the_same_with_rtl_in_step() {
+    let (Some(library), Some(program)) = (library(""), job()) else { return };
+    let run = |more: &[&str]| {
+        let mut weft = Command::new(env!("CARGO_BIN_EXE_weft"));
+        weft.args(["run", "-m", "exanest", "-n", "4", "--ppn", "1", "--json"]).args(RDMA).args(more);
+        weft.arg("--").arg(&program).args(["ping-pong", "1048576", "2"]).env("WEFT_RTL_LIBRARY", &library);
+        let output = weft.output().unwrap();
+        let (document, said) = texts(&output);
+        assert!(output.status.success(), "{more:?}: {document}{said}");
+        let mut document: Value = serde_json::from_str(&document).unwrap();
+        leave_out_computer(&mut document);
+        document
+    };
+    assert_eq!(run(&IN_STEP), run(&[]));
+}
+
+/// Catches RTL that is compared with nothing: a bug in each unit ends the run, and is named.
+#[test]
+fn a_bug_in_a_unit_is_named() {
+    for (block, signal) in [
+        ("segmentation", "m_axis_net_tvalid is 0x0 in the RTL and 0x1 in the model"),
+        ("rdma_receive", "m_axi_awaddr"),
+    ] {
+        let Some(library) = library(&format!("wrong-{block}")) else { return };
+        let output = latency(&library, &[&["--sizes", "16K", "--rtl", block], &RDMA[..]].concat());
+        let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let named = format!("the RTL of the {block} of M1QA");
+        assert!(said.contains("rtl-differs") && said.contains(&named), "{said}");
+        assert!(said.contains(signal) && said.contains("at edge "), "{said}");
+    }
+}
+
+/// Catches units that are others, and whose mend is not named.
+#[test]
+fn other_units_are_refused() {
+    let Some(library) = library("") else { return };
+    let refused = |options: &[&str], says: &[&str]| {
+        let output = latency(&library, options);
+        let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(2), "{options:?}: {said}");
+        for part in says {
+            assert!(said.contains(part), "{options:?}: {said}");
+        }
+    };
+    let firmware = ["nic.segmentation.agent is firmware", "--set nic.segmentation.agent=hardware"];
+    refused(&["--rtl", "segmentation"], &firmware);
+    let bursts = ["--rtl", "segmentation", "--set", "nic.host_port.outstanding_bursts=4"];
+    let parameter = ["nic.host_port.outstanding_bursts is 4", "parameter OUTSTANDING"];
+    refused(&[&bursts[..], &RDMA].concat(), &parameter);
+    refused(&["--rtl", "rdma_receive", "--set", "nic.rdma.contexts=8"], &["parameter CONTEXTS"]);
+    refused(&[&["--rtl-drive"], &IN_STEP[..], &RDMA].concat(), &["leave --rtl-drive out"]);
+}

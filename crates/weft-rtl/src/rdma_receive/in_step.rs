@@ -1,0 +1,396 @@
+//! The receive unit of the RDMA engine in step with its model.
+//!
+//! A cell's words are on the bus from the cycle of its header on, the footer in the cycle that ends with the
+//! edge of its tail. Memory takes the words of a cell in the cycles in which the model's port carries them,
+//! and answers so that the unit, which takes two cycles for that, has its answer to the block at the edge at
+//! which the model has the block in memory.
+//!
+//! # Not modelled
+//! Addresses that are not those of whole words: they are rounded down, in what the RTL gets.
+
+use super::ports::ReceivePorts;
+use super::{CUT, NAME, WORD, check};
+use crate::block::BlockInStep;
+use crate::cells::{BlockAnswerWords, CellMessage};
+use crate::difference::Difference;
+use crate::endpoint::BlockPlace;
+use crate::library::{Instance, RtlError, RtlLibrary};
+use crate::words::{BusWord, edge};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use weft_nic::ExanetParameters;
+use weft_nic::ports::{CellArrival, Crossing, PortEvent};
+use weft_nic::rdma::TransferHeader;
+use weft_units::EndpointId;
+
+/// Cycles of the RTL from the answer of memory to that of the unit.
+const ANSWERED: u64 = 2;
+/// Cycles of the RTL from the edge of a tail to an answer that waits for no write.
+const REFUSED: u64 = 2;
+/// Cycles after which the block is at rest, where nothing comes.
+const REST: u64 = 64;
+/// Cycles from a block's last write to its notification, at most.
+const NOTIFIED: u64 = 64;
+/// Transfers whose header is remembered, for cells that come again.
+const REMEMBERED: usize = 1 << 12;
+/// Bytes that a burst does not cross.
+const BORDER: u64 = 4096;
+/// The register of the place of an interface's queue, in its page.
+const BASE: u32 = 8;
+/// The queues of notifications: their place in the memory of each rank.
+const QUEUES: u64 = 1 << 38;
+
+/// A word that memory takes in a cycle, or later.
+#[derive(Clone, Copy)]
+struct MemoryWord {
+    cycle: u64,
+    data: u128,
+    strobe: u128,
+    last: bool,
+}
+
+/// A burst of a cell.
+struct Burst {
+    address: u64,
+    words: Vec<MemoryWord>,
+}
+
+/// A notification that is to be written.
+struct Notification {
+    /// The cycle by which it is.
+    by: u64,
+    address: u64,
+    data: u128,
+}
+
+/// An answer to a block, which the network takes from a cycle on.
+struct SentAnswer {
+    from: u64,
+    words: VecDeque<u128>,
+}
+
+/// The block.
+pub(crate) struct RdmaReceiveInStep {
+    place: BlockPlace,
+    rtl: Instance,
+    ports: ReceivePorts,
+    interfaces: u64,
+    notifications_of_queue: u64,
+    /// The next cycle.
+    cycle: u64,
+    rests_from: u64,
+    words: VecDeque<BusWord>,
+    registers: VecDeque<(u64, u32, u64)>,
+    bursts: VecDeque<Burst>,
+    memory_words: VecDeque<MemoryWord>,
+    /// The cycles in which memory answers bursts, and how many the RTL has written.
+    memory_answers: VecDeque<u64>,
+    written: u64,
+    notifications: VecDeque<Notification>,
+    /// Notifications so far, by interface.
+    tails: BTreeMap<u16, u64>,
+    /// Of cells that may have an answer: the cycle from which on it may be offered.
+    due: VecDeque<u64>,
+    sending: VecDeque<SentAnswer>,
+    transfers: BTreeMap<(EndpointId, u32), TransferHeader>,
+    remembered: VecDeque<(EndpointId, u32)>,
+}
+
+impl RdmaReceiveInStep {
+    /// The header of the transfer of a cell, if the model knows it or has known it lately.
+    fn transfer(&mut self, arrival: &CellArrival) -> Option<TransferHeader> {
+        let key = (arrival.from, arrival.message);
+        let Some(transfer) = arrival.transfer else { return self.transfers.get(&key).copied() };
+        if self.transfers.insert(key, transfer).is_none() {
+            self.remembered.push_back(key);
+            if self.remembered.len() > REMEMBERED
+                && let Some(oldest) = self.remembered.pop_front()
+            {
+                self.transfers.remove(&oldest);
+            }
+        }
+        Some(transfer)
+    }
+
+    /// A cell comes.
+    fn arrived(&mut self, arrival: &CellArrival, event: &PortEvent) {
+        let BlockPlace { clock, endpoint, .. } = self.place;
+        let CellArrival { head, from, message, id, bytes, damaged, write, block, ends, .. } = *arrival;
+        let Some(transfer) = self.transfer(arrival) else { return };
+        let index = id.transaction.wrapping_sub(transfer.first);
+        let offset = CUT.offset(index, id.index).get();
+        let interface = transfer.destination.space as u16;
+        let address = (transfer.destination.address.get() & !(WORD - 1)) + offset;
+        let cell = CellMessage {
+            source: from,
+            to: endpoint,
+            to_interface: interface,
+            domain: transfer.domain,
+            address,
+            message,
+            offset,
+            bytes,
+            id,
+            first: transfer.first,
+            ends_transfer: CUT.ends_transfer(transfer.bytes, index),
+        };
+        let mut words = cell.words();
+        if damaged && let Some(footer) = words.last_mut() {
+            *footer ^= 1;
+        }
+        let (first, behind) = (edge(&clock, head), edge(&clock, event.at));
+        let count = words.len() as u64;
+        for (place, data) in words.into_iter().enumerate() {
+            let place = place as u64;
+            let cycle = if place == 0 { first } else { (behind + place).saturating_sub(count) };
+            self.words.push_back(BusWord { cycle, data, last: place + 1 == count });
+        }
+        // An answer that waits for no write: a refusal, and that to a cell without payload.
+        let mut due = behind + REFUSED;
+        if let Some(write) = write.filter(|_| bytes.get() > 0) {
+            let answered = edge(&clock, write.written).saturating_sub(ANSWERED);
+            due = answered + ANSWERED;
+            self.written_at(&cell, edge(&clock, write.began), answered);
+        }
+        if block || id.last {
+            self.due.push_back(due);
+        }
+        if block {
+            let tail = self.tails.entry(interface).or_default();
+            let place = *tail % self.notifications_of_queue;
+            let phase = u128::from(*tail / self.notifications_of_queue % 2 == 0);
+            *tail += 1;
+            let address = queue(interface) + place * WORD;
+            let data = notification(&cell, ends, phase);
+            self.notifications.push_back(Notification { by: due + NOTIFIED, address, data });
+        }
+    }
+
+    /// The payload of a cell is written from a cycle on, and memory answers in another.
+    fn written_at(&mut self, cell: &CellMessage, began: u64, answered: u64) {
+        let at = of_rank(cell.to_interface, cell.address);
+        let count = cell.bytes.get().div_ceil(WORD);
+        let first = count.min((BORDER - at % BORDER) / WORD);
+        let word = |(place, data): (usize, u128)| {
+            let place = place as u64;
+            let left = cell.bytes.get() - place * WORD;
+            let strobe = if left >= WORD { 0xFFFF } else { (1 << left) - 1 };
+            let last = place + 1 == first || place + 1 == count;
+            MemoryWord { cycle: began + place, data, strobe, last }
+        };
+        let mut words: Vec<MemoryWord> = cell.memory_words().into_iter().enumerate().map(word).collect();
+        let second = words.split_off(first as usize);
+        self.bursts.push_back(Burst { address: at, words });
+        // Of two the last is in time.
+        self.memory_answers.push_back(answered - u64::from(!second.is_empty()));
+        if !second.is_empty() {
+            self.bursts.push_back(Burst { address: at + first * WORD, words: second });
+            self.memory_answers.push_back(answered);
+        }
+    }
+
+    /// Compares an address with those of the model's writes.
+    fn compare_address(&mut self, cycle: u64) -> Result<(), Difference> {
+        let (rtl, ports, place) = (&self.rtl, &self.ports, &self.place);
+        let late = self.notifications.front().is_some_and(|notification| notification.by < cycle);
+        if rtl.get(ports.aw_valid) == 0 {
+            return place.compare(cycle, "m_axi_awvalid", 0, late.into());
+        }
+        let address = rtl.get(ports.aw_address);
+        let next = self.notifications.front();
+        let tells = next.is_some_and(|next| u128::from(next.address) == address || self.bursts.is_empty());
+        if tells && let Some(notification) = self.notifications.pop_front() {
+            place.compare(cycle, "m_axi_awaddr", address, notification.address.into())?;
+            place.compare(cycle, "m_axi_awlen", rtl.get(ports.aw_length), 0)?;
+            let data = notification.data;
+            self.memory_words.push_back(MemoryWord { cycle, data, strobe: 0xFFFF, last: true });
+            // It is answered with the bursts around it.
+            let place = self.written as usize + self.bursts_to_write() - 1;
+            self.memory_answers.insert(place.min(self.memory_answers.len()), cycle + 2);
+            return Ok(());
+        }
+        let Some(burst) = self.bursts.pop_front() else {
+            return place.compare(cycle, "m_axi_awvalid", 1, 0);
+        };
+        place.compare(cycle, "m_axi_awaddr", address, burst.address.into())?;
+        place.compare(cycle, "m_axi_awlen", rtl.get(ports.aw_length) + 1, burst.words.len() as u128)?;
+        self.memory_words.extend(burst.words);
+        Ok(())
+    }
+
+    /// Bursts that the RTL has asked for and not written.
+    fn bursts_to_write(&self) -> usize {
+        self.memory_words.iter().filter(|word| word.last).count()
+    }
+
+    /// Compares a word with that which the model's port carries.
+    fn compare_word(&mut self, cycle: u64) -> Result<(), Difference> {
+        let (rtl, ports, place) = (&self.rtl, &self.ports, &self.place);
+        let Some(word) = self.memory_words.pop_front() else { return Ok(()) };
+        place.compare(cycle, "m_axi_wvalid", rtl.get(ports.w_valid), 1)?;
+        place.compare(cycle, "m_axi_wstrb", rtl.get(ports.w_strobe), word.strobe)?;
+        // Bytes that are not written do not count.
+        let mask = (0..16)
+            .filter(|byte| word.strobe >> byte & 1 == 1)
+            .fold(0, |mask, byte| mask | 0xFF << (8 * byte));
+        place.compare(cycle, "m_axi_wdata", rtl.get(ports.w_data) & mask, word.data & mask)?;
+        place.compare(cycle, "m_axi_wlast", rtl.get(ports.w_last), word.last.into())?;
+        self.written += u64::from(word.last);
+        Ok(())
+    }
+
+    /// Compares what the network is offered with what the model sends.
+    fn compare_answer(&mut self, cycle: u64, ready: bool) -> Result<(), Difference> {
+        let (rtl, ports, place) = (&self.rtl, &self.ports, &self.place);
+        let (valid, data, last) =
+            (rtl.get(ports.answer_valid), rtl.get(ports.answer_data), rtl.get(ports.answer_last));
+        if !ready {
+            // The RTL answers no earlier than it could know.
+            let may_be_offered = self.due.front().is_some_and(|due| *due <= cycle);
+            return place.compare(cycle, "m_axis_net_tvalid", (valid != 0 && !may_be_offered).into(), 0);
+        }
+        let Some(sending) = self.sending.front_mut() else { return Ok(()) };
+        place.compare(cycle, "m_axis_net_tvalid", valid, 1)?;
+        let expected = sending.words.pop_front().unwrap_or_default();
+        place.compare(cycle, "m_axis_net_tdata", data, expected)?;
+        place.compare(cycle, "m_axis_net_tlast", last, sending.words.is_empty().into())?;
+        if sending.words.is_empty() {
+            self.sending.pop_front();
+            self.due.pop_front();
+        }
+        Ok(())
+    }
+}
+
+/// The place of the notifications of an interface.
+fn queue(interface: u16) -> u64 {
+    of_rank(interface, QUEUES | u64::from(interface) << 12)
+}
+
+/// An address in the memory of the rank of an interface.
+fn of_rank(interface: u16, address: u64) -> u64 {
+    u64::from(interface & 7) << 39 | address
+}
+
+/// The word that tells a process of a block.
+fn notification(cell: &CellMessage, ends: bool, phase: u128) -> u128 {
+    let (first, transaction) = (u128::from(cell.first), u128::from(cell.id.transaction));
+    let marks = u128::from(cell.ends_transfer) << 47 | u128::from(ends) << 46 | phase << 31;
+    let channel = u128::from(cell.id.channel.0) << 48;
+    first << 96 | transaction << 64 | channel | marks | u128::from(cell.source.0)
+}
+
+impl BlockInStep for RdmaReceiveInStep {
+    fn check(library: &RtlLibrary, parameters: &ExanetParameters) -> Result<(), RtlError> {
+        check(library, parameters)
+    }
+
+    fn begin(library: &Arc<RtlLibrary>, place: BlockPlace) -> Result<RdmaReceiveInStep, RtlError> {
+        let mut rtl = library.create(NAME)?;
+        let ports = ReceivePorts::new(&rtl)?;
+        let channels = library.parameter(NAME, "CHANNELS")?;
+        ports.reset(&mut rtl, place.endpoint, channels + 2);
+        let interfaces = library.parameter(NAME, "INTERFACES")?;
+        for interface in 0..interfaces as u16 {
+            ports.write_register(&mut rtl, Some((u32::from(interface) << 12 | BASE, queue(interface))));
+            rtl.cycle();
+        }
+        ports.write_register(&mut rtl, None);
+        Ok(RdmaReceiveInStep {
+            place,
+            rtl,
+            ports,
+            interfaces,
+            notifications_of_queue: library.parameter(NAME, "NOTIFICATIONS")?,
+            cycle: 0,
+            rests_from: 0,
+            words: VecDeque::new(),
+            registers: VecDeque::new(),
+            bursts: VecDeque::new(),
+            memory_words: VecDeque::new(),
+            memory_answers: VecDeque::new(),
+            written: 0,
+            notifications: VecDeque::new(),
+            tails: BTreeMap::new(),
+            due: VecDeque::new(),
+            sending: VecDeque::new(),
+            transfers: BTreeMap::new(),
+            remembered: VecDeque::new(),
+        })
+    }
+
+    fn take(&mut self, event: &PortEvent) {
+        match event.what {
+            Crossing::Opened { interface, domain } if u64::from(interface) < self.interfaces => {
+                let (cycle, page) = (edge(&self.place.clock, event.at), u32::from(interface) << 12);
+                self.registers.push_back((cycle, page, domain.0.into()));
+                // Its queue is emptied.
+                self.registers.push_back((cycle, page | BASE, queue(interface)));
+                self.tails.remove(&interface);
+            }
+            Crossing::CellArrived(arrival) => self.arrived(&arrival, event),
+            Crossing::BlockReplied { to, id, answer } => {
+                let words = BlockAnswerWords { from: self.place.endpoint, to, id, answer }.words();
+                let from = edge(&self.place.clock, event.at);
+                self.sending.push_back(SentAnswer { from, words: words.into() });
+            }
+            _ => {}
+        }
+    }
+
+    fn next_cycle(&self) -> Option<u64> {
+        let moves = !self.memory_answers.is_empty() || !self.notifications.is_empty();
+        if moves || self.cycle < self.rests_from {
+            return Some(self.cycle);
+        }
+        let word = self.words.front().map(|word| word.cycle);
+        let register = self.registers.front().map(|register| register.0);
+        let sending = self.sending.front().map(|sending| sending.from);
+        let next = word.into_iter().chain(register).chain(sending).min();
+        next.map(|next| next.max(self.cycle))
+    }
+
+    fn step(&mut self) -> Result<(), Difference> {
+        let Some(cycle) = self.next_cycle() else { return Ok(()) };
+        let word = self.words.front().copied().filter(|word| word.cycle <= cycle);
+        let register = self.registers.front().copied().filter(|register| register.0 <= cycle);
+        let takes_word = self.memory_words.front().is_some_and(|word| word.cycle <= cycle);
+        let answers = self.written > 0 && self.memory_answers.front().is_some_and(|at| *at <= cycle);
+        let due = self.due.front().is_none_or(|due| *due <= cycle);
+        let ready = due && self.sending.front().is_some_and(|sending| sending.from <= cycle);
+        let (rtl, ports) = (&mut self.rtl, &self.ports);
+        rtl.set(ports.net_valid, word.is_some().into());
+        if let Some(word) = word {
+            rtl.set(ports.net_data, word.data);
+            rtl.set(ports.net_last, word.last.into());
+        }
+        ports.write_register(rtl, register.map(|(_, address, value)| (address, value)));
+        rtl.set(ports.w_ready, takes_word.into());
+        rtl.set(ports.b_valid, answers.into());
+        rtl.set(ports.answer_ready, ready.into());
+        rtl.cycle();
+        self.cycle = cycle + 1;
+        if word.is_some() || register.is_some() || answers || takes_word || ready {
+            self.rests_from = cycle + REST;
+        }
+        if word.is_some() && rtl.get(ports.net_ready) != 0 {
+            self.words.pop_front();
+        }
+        if register.is_some() && rtl.get(ports.register_ready) != 0 {
+            self.registers.pop_front();
+        }
+        if answers && rtl.get(ports.b_ready) != 0 {
+            self.memory_answers.pop_front();
+            self.written -= 1;
+        }
+        self.compare_address(cycle)?;
+        if takes_word {
+            self.compare_word(cycle)?;
+        }
+        self.compare_answer(cycle, ready)
+    }
+
+    fn rtl(&self) -> &Instance {
+        &self.rtl
+    }
+}

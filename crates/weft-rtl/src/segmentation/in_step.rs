@@ -1,0 +1,303 @@
+//! The send unit of the RDMA engine in step with its model.
+//!
+//! The last store of a descriptor is on the bus in the cycle that ends with the edge at which the model has
+//! it in the block. Memory answers when the model's does: the last word of a cell is on the bus in the cycle
+//! that ends with the edge at which the cell is whole. Its read has to be asked for before that, to the byte,
+//! and no earlier than the model asks. The network takes a cell in the cycle in which the model's does. Whose
+//! turn it is: see [`CellTurns`].
+//!
+//! # Not modelled
+//! Destination addresses: the model's descriptors have none, and here a transfer goes to the address 0.
+
+use super::ports::SegmentationPorts;
+use super::turns::{AskedBurst, CellTurns, SentWord};
+use super::{DESCRIPTOR, NAME, PAGE_CHANNELS, WORD, check, cut};
+use crate::block::BlockInStep;
+use crate::cells::{BlockAnswerWords, CellMessage};
+use crate::difference::Difference;
+use crate::endpoint::BlockPlace;
+use crate::library::{Instance, RtlError, RtlLibrary};
+use crate::words::{BusWord, edge};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use weft_nic::ExanetParameters;
+use weft_nic::ports::{BlockReply, Crossing, PortEvent, StoredDescriptor};
+use weft_nic::rdma::{Answer, Cell, CellId, Refusal};
+use weft_nic::segmentation::Cut;
+use weft_units::{Address, Bytes, Time};
+
+/// Registers of the system behind the pages of processes.
+const SYSTEM: u32 = 1 << 16;
+/// Cycles after which the block is at rest, where nothing comes and no answer is awaited.
+const REST: u64 = 64;
+/// Cycles from the end of a transfer to the first store of a descriptor that has waited for its channel.
+const FREED_AFTER: u64 = 4;
+
+/// A word that is stored in a cycle, or later.
+#[derive(Clone, Copy)]
+struct PageStore {
+    cycle: u64,
+    address: u32,
+    data: u128,
+}
+
+/// A word of an answer to a block.
+#[derive(Clone, Copy)]
+struct AnswerWord {
+    word: BusWord,
+    /// Whether the transfer of its block is over with it.
+    ends: bool,
+}
+
+/// The transfer of a channel.
+struct RunningTransfer {
+    stored: StoredDescriptor,
+    /// The transactions that are not acknowledged.
+    missing: BTreeSet<u32>,
+}
+
+/// The block.
+pub(crate) struct SegmentationInStep {
+    place: BlockPlace,
+    rtl: Instance,
+    ports: SegmentationPorts,
+    cut: Cut,
+    /// The next cycle.
+    cycle: u64,
+    rests_from: u64,
+    stores: VecDeque<PageStore>,
+    /// Stores that may come later than they are due.
+    patient_stores: VecDeque<PageStore>,
+    turns: CellTurns,
+    answers: VecDeque<AnswerWord>,
+    transfers: BTreeMap<u16, RunningTransfer>,
+    /// Transfers of the RTL that are under way.
+    running: u32,
+}
+
+impl SegmentationInStep {
+    /// A process stores a descriptor.
+    fn described(&mut self, stored: &StoredDescriptor) {
+        let StoredDescriptor { channel, descriptor, came, .. } = *stored;
+        // One that has waited for its channel is stored when that is free in the RTL as well.
+        let waited = came > descriptor.posted;
+        let behind = edge(&self.place.clock, came) + if waited { FREED_AFTER + DESCRIPTOR } else { 0 };
+        let words = self
+            .cell(stored, &first_cell(stored))
+            .descriptor(whole_words(descriptor.source.address), descriptor.bytes);
+        for (place, data) in words.into_iter().enumerate() {
+            let cycle = (behind + place as u64).saturating_sub(DESCRIPTOR);
+            let address = u32::from(channel.0) << 6 | (place as u32) << 4;
+            self.stores.push_back(PageStore { cycle, address, data });
+        }
+        let blocks = self.cut.blocks(descriptor.bytes);
+        let missing = (0..blocks).map(|block| stored.first.wrapping_add(block)).collect();
+        self.transfers.insert(channel.0, RunningTransfer { stored: *stored, missing });
+    }
+
+    /// A cell of a transfer.
+    fn cell(&self, stored: &StoredDescriptor, cell: &Cell) -> CellMessage {
+        let StoredDescriptor { descriptor, first, .. } = *stored;
+        let block = cell.id.transaction.wrapping_sub(first);
+        CellMessage {
+            source: self.place.endpoint,
+            to: descriptor.to,
+            to_interface: descriptor.destination.space as u16,
+            domain: descriptor.domain,
+            address: cell.offset,
+            message: descriptor.message,
+            offset: cell.offset,
+            bytes: cell.bytes,
+            id: cell.id,
+            first,
+            ends_transfer: self.cut.ends_transfer(descriptor.bytes, block),
+        }
+    }
+
+    /// The payload of a cell is read.
+    fn read(&mut self, cell: &Cell, at: Time, ready: Time) {
+        let clock = self.place.clock;
+        let Some(running) = self.transfers.get(&cell.id.channel.0) else { return };
+        let source = running.stored.descriptor.source;
+        let address = u64::from(source.space & 7) << 39 | whole_words(source.address).plus(cell.offset).get();
+        let message = self.cell(&running.stored, cell);
+        self.turns.read(&message, address, (edge(&clock, at), edge(&clock, ready)));
+    }
+
+    /// An answer to a block comes.
+    fn answered(&mut self, reply: &BlockReply, at: Time) {
+        let BlockReply { from, id, answer, damaged } = *reply;
+        let words = BlockAnswerWords { from, to: self.place.endpoint, id, answer };
+        let behind = edge(&self.place.clock, at);
+        let [header, footer] = words.words();
+        let footer = footer ^ u128::from(damaged);
+        let mut ends = false;
+        if !damaged && let Some(RunningTransfer { missing, .. }) = self.transfers.get_mut(&id.channel.0) {
+            let was_running = !missing.is_empty();
+            match answer {
+                Answer::Ack => {
+                    missing.remove(&id.transaction);
+                }
+                Answer::Nack(Refusal::Protection) => missing.clear(),
+                Answer::Nack(Refusal::NoContext | Refusal::PageFault) => {}
+            }
+            ends = was_running && missing.is_empty();
+        }
+        let header = BusWord { cycle: behind.saturating_sub(2), data: header, last: false };
+        let footer = BusWord { cycle: behind.saturating_sub(1), data: footer, last: true };
+        self.answers.push_back(AnswerWord { word: header, ends: false });
+        self.answers.push_back(AnswerWord { word: footer, ends });
+    }
+}
+
+/// An address, rounded down to that of a word.
+fn whole_words(address: Address) -> Address {
+    Address::new(address.get() & !(WORD - 1))
+}
+
+/// A cell that stands for its transfer.
+fn first_cell(stored: &StoredDescriptor) -> Cell {
+    let StoredDescriptor { channel, descriptor, first, .. } = *stored;
+    let id = CellId { channel, transaction: first, index: 0, last: false, attempt: 0 };
+    Cell {
+        to: descriptor.to,
+        message: descriptor.message,
+        bytes: Bytes::ZERO,
+        id,
+        offset: 0,
+        watch: false,
+        class: descriptor.class,
+        repeated: false,
+    }
+}
+
+impl BlockInStep for SegmentationInStep {
+    fn check(library: &RtlLibrary, parameters: &ExanetParameters) -> Result<(), RtlError> {
+        check(library, parameters)
+    }
+
+    fn begin(library: &Arc<RtlLibrary>, place: BlockPlace) -> Result<SegmentationInStep, RtlError> {
+        let mut rtl = library.create(NAME)?;
+        let ports = SegmentationPorts::new(&rtl)?;
+        let channels = library.parameter(NAME, "PAGES")? * PAGE_CHANNELS;
+        ports.reset(&mut rtl, place.endpoint, channels + 2);
+        Ok(SegmentationInStep {
+            place,
+            rtl,
+            ports,
+            cut: cut(library)?,
+            cycle: 0,
+            rests_from: 0,
+            stores: VecDeque::new(),
+            patient_stores: VecDeque::new(),
+            turns: CellTurns::new(library.parameter(NAME, "OUTSTANDING")?),
+            answers: VecDeque::new(),
+            transfers: BTreeMap::new(),
+            running: 0,
+        })
+    }
+
+    fn take(&mut self, event: &PortEvent) {
+        let at = event.at;
+        match event.what {
+            Crossing::Opened { interface, domain } => {
+                // Interfaces beyond the pages have none.
+                if u64::from(interface) * PAGE_CHANNELS < 1 << 10 {
+                    let (cycle, address) = (edge(&self.place.clock, at), SYSTEM | u32::from(interface) << 12);
+                    self.patient_stores.push_back(PageStore { cycle, address, data: domain.0.into() });
+                }
+            }
+            Crossing::Described(stored) => self.described(&stored),
+            Crossing::CellRead { cell, ready } => self.read(&cell, at, ready),
+            Crossing::CellSent(_) => self.turns.sent(edge(&self.place.clock, at)),
+            Crossing::BlockAnswered(reply) => self.answered(&reply, at),
+            _ => {}
+        }
+    }
+
+    fn next_cycle(&self) -> Option<u64> {
+        if self.running > 0 || self.cycle < self.rests_from {
+            return Some(self.cycle);
+        }
+        let stores = [&self.stores, &self.patient_stores];
+        let stores = stores.into_iter().filter_map(|stores| stores.front().map(|store| store.cycle));
+        let answer = self.answers.front().map(|answer| answer.word.cycle);
+        let next = stores.chain(answer).chain(self.turns.next_cycle()).min();
+        next.map(|next| next.max(self.cycle))
+    }
+
+    fn step(&mut self) -> Result<(), Difference> {
+        let Some(cycle) = self.next_cycle() else { return Ok(()) };
+        let due = |stores: &VecDeque<PageStore>| stores.front().copied().filter(|store| store.cycle <= cycle);
+        let (urgent, patient) = (due(&self.stores), due(&self.patient_stores));
+        let store = urgent.or(patient);
+        let answer = self.answers.front().copied().filter(|answer| answer.word.cycle <= cycle);
+        let (word, ready) = (self.turns.word(cycle), self.turns.takes(cycle));
+        let (rtl, ports) = (&mut self.rtl, &self.ports);
+        if let Some(store) = store {
+            rtl.set(ports.store_address, store.address.into());
+            rtl.set(ports.store_data, store.data);
+        }
+        for port in ports.store_valid {
+            rtl.set(port, store.is_some().into());
+        }
+        rtl.set(ports.data_valid, word.is_some().into());
+        if let Some(word) = word {
+            rtl.set(ports.data, word.data);
+            rtl.set(ports.data_last, word.last.into());
+        }
+        rtl.set(ports.answer_valid, answer.is_some().into());
+        if let Some(AnswerWord { word, .. }) = answer {
+            rtl.set(ports.answer_data, word.data);
+            rtl.set(ports.answer_last, word.last.into());
+        }
+        rtl.set(ports.net_ready, ready.into());
+        rtl.cycle();
+        self.cycle = cycle + 1;
+        if store.is_some() || answer.is_some() || ready || word.is_some() {
+            self.rests_from = cycle + REST;
+        }
+        if let Some(store) = store
+            && rtl.get(ports.store_ready) != 0
+        {
+            // Its last word starts a transfer.
+            let starts = store.address & SYSTEM == 0 && store.address >> 4 & 3 == 3;
+            self.running += u32::from(starts);
+            if urgent.is_some() {
+                self.stores.pop_front()
+            } else {
+                self.patient_stores.pop_front()
+            };
+        }
+        if word.is_some() {
+            self.turns.take_word();
+        }
+        if let Some(AnswerWord { ends, .. }) = answer
+            && rtl.get(ports.answer_ready) != 0
+        {
+            self.answers.pop_front();
+            // Its timers run until then.
+            self.running = self.running.saturating_sub(ends.into());
+        }
+        if rtl.get(ports.store_answer_valid) != 0 {
+            // A descriptor that goes into a channel that is not free.
+            self.place.compare(cycle, "s_axi_bresp", rtl.get(ports.store_answer), 0)?;
+        }
+        let asked = AskedBurst {
+            valid: rtl.get(ports.read_valid),
+            address: rtl.get(ports.read_address),
+            words: rtl.get(ports.read_length) + 1,
+        };
+        let sent = SentWord {
+            valid: rtl.get(ports.net_valid),
+            data: rtl.get(ports.net_data),
+            last: rtl.get(ports.net_last),
+        };
+        self.turns.compare_read(&self.place, cycle, &asked)?;
+        self.turns.compare_cell(&self.place, cycle, &sent)
+    }
+
+    fn rtl(&self) -> &Instance {
+        &self.rtl
+    }
+}
