@@ -162,7 +162,7 @@ impl RunningReduction {
             && let Some(partner) = self.partner.take()
         {
             let mut other = made_up(partner, id, ModulePacketKind::Exchange(self.level + 1), bytes);
-            if own / 4 >> self.level & 1 == 1 {
+            if ((own / 4) >> self.level) & 1 == 1 {
                 reduce(&mut other, value, operation, data_type);
                 *value = other;
             } else {

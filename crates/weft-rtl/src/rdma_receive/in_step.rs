@@ -158,7 +158,7 @@ impl RdmaReceiveInStep {
         if block {
             let tail = self.tails.entry(interface).or_default();
             let place = *tail % self.notifications_of_queue;
-            let phase = u128::from(*tail / self.notifications_of_queue % 2 == 0);
+            let phase = u128::from((*tail / self.notifications_of_queue).is_multiple_of(2));
             *tail += 1;
             let address = queue(interface) + place * WORD;
             let data = notification(&cell, ends, phase);

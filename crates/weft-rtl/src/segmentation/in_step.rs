@@ -200,12 +200,10 @@ impl BlockInStep for SegmentationInStep {
     fn take(&mut self, event: &PortEvent) {
         let at = event.at;
         match event.what {
-            Crossing::Opened { interface, domain } => {
-                // Interfaces beyond the pages have none.
-                if u64::from(interface) * PAGE_CHANNELS < 1 << 10 {
-                    let (cycle, address) = (edge(&self.place.clock, at), SYSTEM | u32::from(interface) << 12);
-                    self.patient_stores.push_back(PageStore { cycle, address, data: domain.0.into() });
-                }
+            // Interfaces beyond the pages have none.
+            Crossing::Opened { interface, domain } if u64::from(interface) * PAGE_CHANNELS < 1 << 10 => {
+                let (cycle, address) = (edge(&self.place.clock, at), SYSTEM | u32::from(interface) << 12);
+                self.patient_stores.push_back(PageStore { cycle, address, data: domain.0.into() });
             }
             Crossing::Described(stored) => self.described(&stored),
             Crossing::CellRead { cell, ready } => self.read(&cell, at, ready),

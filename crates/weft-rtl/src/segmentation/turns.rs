@@ -266,7 +266,7 @@ mod tests {
 
     fn place() -> BlockPlace {
         let clock = Clock::from_hertz(150_000_000).unwrap();
-        BlockPlace { block: "segmentation", endpoint: EndpointId(0), clock, in_place: false }
+        BlockPlace { block: "segmentation", endpoint: EndpointId(0), clock }
     }
 
     fn address((channel, index): (u16, u8)) -> u64 {
