@@ -233,6 +233,8 @@ fn what_cannot_be_measured_is_refused() {
     assert!(refused(&OsuRequest { repetitions: none, ..latency() }).contains("--iterations 0"));
     let without = Repetitions { barrier: false, ..Repetitions::default() };
     assert!(refused(&OsuRequest { repetitions: without, ..latency() }).contains("--no-barrier"));
+    let window = Repetitions { window: Some(3), ..Repetitions::default() };
+    assert!(refused(&OsuRequest { repetitions: window, ..latency() }).contains("--window"));
     // One core per host: no room for two ranks at one endpoint.
     let one = machine("exanest", &["host.cores=1"]);
     let said = refused(&OsuRequest { machine: one, between: between("M1QAF1", "M1QAF1"), ..latency() });

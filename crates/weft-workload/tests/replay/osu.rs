@@ -4,7 +4,7 @@ use super::support::*;
 use std::sync::Arc;
 use weft_fabric::LineRate;
 use weft_msg::OneSidedPath;
-use weft_units::{BitRate, Bytes, LineCode, Span};
+use weft_units::{BitRate, Bytes, LineCode, RankId, Span};
 use weft_workload::osu::{Benchmark, Figures, Loop, Repetitions, Stopwatch, WINDOW};
 use weft_workload::replay::{Generated, Operations, ProgressRule};
 
@@ -184,6 +184,18 @@ fn more_iterations_measure_the_same() {
             figures.latency_us.or(figures.bandwidth_gbps)
         };
         close(measured(1, 1), measured(3, 20).unwrap());
+    }
+}
+
+/// Catches a window that is OSU's 64 whatever is asked for: seven windows have each message more.
+#[test]
+fn a_window_has_the_messages_that_are_asked_for() {
+    for (benchmark, each) in [(Benchmark::Bw, 1), (Benchmark::Bibw, 2), (Benchmark::MbwMr, 1)] {
+        let operations = |window| {
+            let program = benchmark.program(2, Bytes::new(1000), Repetitions { window, ..REPETITIONS });
+            program.operations(RankId(0))
+        };
+        assert_eq!(operations(9) - operations(4), 5 * each * 7, "{benchmark}");
     }
 }
 
