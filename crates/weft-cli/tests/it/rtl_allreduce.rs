@@ -48,9 +48,9 @@ fn allreduce_is_the_models_with_rtl_in_step() {
 #[test]
 fn lost_vectors_are_asked_for_as_in_the_model() {
     let Some(library) = library("") else { return };
-    for faults in ["faults=[{drop=20000}]", "faults=[{corrupt=20000}]"] {
+    for faults in ["faults=[{drop=3000}]", "faults=[{corrupt=3000}]"] {
         let run = |rtl: &[&str]| {
-            let options = ["--sizes", "64:256", "--iterations", "10", "--set", faults];
+            let options = ["--sizes", "64", "--iterations", "2", "--set", faults];
             osu(&library, "16", &[&options[..], rtl].concat())
         };
         assert_eq!(rows_of(&run(&["--rtl", "allreduce"])), rows_of(&run(&[])), "{faults}");
