@@ -30,8 +30,8 @@ const SECONDS_PER_MESSAGE: f64 = 5e-6;
 /// Seconds for a message as a flow, by the root of the ranks whose flows share links with it: 27 us among
 /// 1,024 ranks, 12 among 216.
 const SECONDS_PER_FLOW: f64 = 0.85e-6;
-/// Seconds that each switch of a machine adds to a packet-hop: where few packets are under way, each finds the
-/// memory of its switch cold. `lammps` on 4,096 ranks of 2,368 switches takes 2 us for a packet-hop.
+/// Seconds that each switch of a machine adds to a packet-hop: where few packets are under way, each finds
+/// the memory of its switch cold. `lammps` on 4,096 ranks of 2,368 switches takes 2 us for a packet-hop.
 const SECONDS_PER_SWITCH: f64 = 0.8e-9;
 /// Endpoints whose ways to others are looked at.
 const SAMPLED_WAYS: u32 = 256;
