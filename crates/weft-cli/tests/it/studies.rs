@@ -222,6 +222,11 @@ fn mistakes_of_how_it_is_shown_are_told_first() {
             "study.toml:22: `derive.over`: machine is bxi3-fattree, which is no number above 0; write",
         ),
         (
+            "ranks = [2, 4, 8]",
+            "ranks = [2, 8.5]",
+            "study.toml:18: `vary.ranks`: invalid value '8.5' for '--ranks <N>': `8.5` is not a whole number",
+        ),
+        (
             "over = \"ranks\"",
             "over = \"rank\"",
             "study.toml:22: `derive`: over: the points have no parameter rank; choose from",
