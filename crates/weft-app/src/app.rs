@@ -1,5 +1,6 @@
 //! An application: its name, its laws, its options, and how it becomes a kernel.
 
+use crate::grid::ranks_in_words;
 use crate::options::{AppOption, Options};
 use crate::part::KernelPart;
 use weft_units::Bytes;
@@ -99,7 +100,7 @@ pub enum AppError {
         mend: String,
     },
     /// The ranks do not make what the application needs.
-    #[error("{app} on {ranks} ranks: {reason}; {mend}")]
+    #[error("{app} on {}: {reason}; {mend}", ranks_in_words(std::slice::from_ref(.ranks)))]
     Ranks {
         /// The application.
         app: &'static str,

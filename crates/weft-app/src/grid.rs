@@ -74,11 +74,21 @@ pub fn near_square(ranks: u32) -> [u32; 2] {
     [first, ranks / first]
 }
 
+/// Most ranks above one number that are tried.
+const MAX_MORE_RANKS: u32 = 1024;
+
 /// The nearest numbers of ranks below and above one that do not work, of those that do.
 pub fn nearest_ranks(ranks: u32, works: impl Fn(&u32) -> bool) -> Vec<u32> {
     let below = (1..ranks).rev().find(&works);
-    let above = (ranks + 1..=ranks.saturating_mul(2)).find(&works);
+    let above = (ranks + 1..=ranks.saturating_add(ranks.min(MAX_MORE_RANKS))).find(&works);
     below.into_iter().chain(above).collect()
+}
+
+/// Numbers of ranks in words: `126 or 128 ranks`.
+pub fn ranks_in_words(ranks: &[u32]) -> String {
+    let word = if ranks == [1] { "rank" } else { "ranks" };
+    let numbers: Vec<String> = ranks.iter().map(u32::to_string).collect();
+    format!("{} {word}", numbers.join(" or "))
 }
 
 /// The 26 directions in which boxes touch, x fastest from the lowest corner on.

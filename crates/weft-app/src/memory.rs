@@ -54,9 +54,12 @@ pub fn largest_problem(name: &KernelName, limit: Bytes) -> Option<String> {
             false => too_much = middle,
         }
     }
-    // Atoms are copies of a benchmark's.
-    let copies = most / apps::LAMMPS_ATOMS * apps::LAMMPS_ATOMS;
-    let tried = (1..=most).rev().take(TRIED_LENGTHS as usize).chain((copies > 0).then_some(copies));
+    // Atoms of all ranks are copies of a benchmark's: those of a rank are multiples of one of its divisors.
+    let steps = (1..=apps::LAMMPS_ATOMS).filter(|step| apps::LAMMPS_ATOMS.is_multiple_of(*step));
+    let multiples = steps.map(|step| most / step * step).filter(|length| *length > 0);
+    let mut tried: Vec<u64> = (1..=most).rev().take(TRIED_LENGTHS as usize).chain(multiples).collect();
+    tried.sort_unstable_by(|one, other| other.cmp(one));
+    tried.dedup();
     let is_enough = |length: u64| needed(length).is_some_and(|needed| needed <= limit);
     let found =
         tried.into_iter().find(|length| is_enough(*length) && Kernel::new(&smaller(*length)).is_ok())?;
@@ -80,7 +83,7 @@ mod tests {
             // 372 bytes a node: 226 on a side of a rank.
             ("minife@8,global=600x600x600", "global=450x450x450"),
             // 1,604 bytes an atom.
-            ("lammps@8,atoms=320000000", "atoms=2656000"),
+            ("lammps@8,atoms=320000000", "atoms=2676000"),
             ("lammps@8,total=32000000000", "total=21408000"),
             // A batch of 100, 16 numbers of 8 bytes a record, and two maps.
             ("som@8,records=100000000000", "records=26843136000"),

@@ -164,6 +164,7 @@ impl From<ExperimentError> for Failure {
         match error {
             ExperimentError::Input(error) => Failure::input(error.to_string()),
             ExperimentError::Results(error) => error.into(),
+            ExperimentError::Interrupted(message) => Failure::interrupted(message),
             other => Failure::bug(other.to_string()),
         }
     }

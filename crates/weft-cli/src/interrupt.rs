@@ -37,7 +37,7 @@ pub fn on_ctrl_c() -> Result<Interrupt, Failure> {
             std::process::exit(130);
         }
         if asked.is_preparing() {
-            say!("weft: interrupted before anything was simulated");
+            say!("weft: interrupted before there was a result");
             std::process::exit(130);
         }
         if !ONLY_SERVES.load(Ordering::Relaxed) {

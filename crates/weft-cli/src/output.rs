@@ -3,7 +3,7 @@
 
 use crate::exit::Failure;
 use crate::{called, closed};
-use comfy_table::{CellAlignment, Row, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, Row, Table, presets};
 use rustix::termios::tcgetwinsize;
 use serde::Serialize;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -104,7 +104,18 @@ pub fn table<const N: usize>(
     numbers: [bool; N],
     rows: impl Iterator<Item = [String; N]>,
 ) -> String {
-    laid_out(&header, &numbers, rows)
+    lines(&laid_out(&header, &numbers, rows))
+}
+
+/// Columns of a table whose cells are sentences.
+const NARROW: usize = 100;
+
+/// A table of words for people whose cells are broken where they are long.
+pub fn narrow_table<const N: usize>(header: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
+    let width = terminal_width().map_or(NARROW, |width| width.min(NARROW));
+    let mut table = laid_out(&header, &[false; N], rows);
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width as u16);
+    lines(&table)
 }
 
 /// A table of a trace or a study, or nothing where it has no rows; with what it leaves off.
@@ -114,7 +125,7 @@ pub fn report_table(table: &ReportTable) -> String {
     }
     let header: Vec<&str> = table.columns.iter().map(|column| column.name.as_ref()).collect();
     let numbers: Vec<bool> = table.columns.iter().map(|column| column.is_number).collect();
-    let lines = laid_out(&header, &numbers, table.rows.iter());
+    let lines = lines(&laid_out(&header, &numbers, table.rows.iter()));
     match table.left_off.as_str() {
         "" => lines,
         more => format!("{lines}and {more}; --json has all\n"),
@@ -122,7 +133,7 @@ pub fn report_table(table: &ReportTable) -> String {
 }
 
 /// A header and rows in columns; those marked in `numbers` are aligned to the right.
-fn laid_out<R: Into<Row>>(header: &[&str], numbers: &[bool], rows: impl Iterator<Item = R>) -> String {
+fn laid_out<R: Into<Row>>(header: &[&str], numbers: &[bool], rows: impl Iterator<Item = R>) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_header(header);
     for (column, &number) in table.column_iter_mut().zip(numbers) {
@@ -132,8 +143,11 @@ fn laid_out<R: Into<Row>>(header: &[&str], numbers: &[bool], rows: impl Iterator
     for row in rows {
         table.add_row(row);
     }
-    let lines: String = table.lines().map(|line| line.trim_end().to_owned() + "\n").collect();
-    lines
+    table
+}
+
+fn lines(table: &Table) -> String {
+    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
 /// [`table`], or nothing where there are no rows.

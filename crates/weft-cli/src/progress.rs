@@ -4,9 +4,13 @@ use crate::output::thousands;
 use crate::standard_error::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use weft_sim::experiment::{Estimate, ProgressListener};
+use weft_units::Bytes;
 
 /// Steps of the bar.
 const STEPS: u64 = 1000;
+
+/// The size of a file from which on it is told before the file is written.
+const TOLD_SIZE: Bytes = Bytes::new(10_000_000);
 
 /// A bar on a terminal; elsewhere only the estimate, and with `--quiet` nothing.
 pub struct Bar {
@@ -37,6 +41,12 @@ impl ProgressListener for Bar {
     fn warn(&self, warning: &str) {
         // Also with --quiet: no progress, but something to know of the result.
         self.bar.suspend(|| say!("weft: {warning}"));
+    }
+
+    fn file_size(&self, size: Bytes) {
+        if !self.quiet && size >= TOLD_SIZE {
+            self.bar.suspend(|| say!("weft: about {}B on the disk", thousands(size.get() as f64)));
+        }
     }
 
     fn advance(&self, share: f64, doing: &str) {

@@ -11,7 +11,7 @@
 //! Copies and reductions take as long as they take alone: who shares the memory meanwhile is known in a run.
 
 use crate::algorithms::{Algorithm, CollectiveSize, collective_name};
-use crate::collective::member_part::{MemberPart, MemberPlace, reduces};
+use crate::collective::member_part::{MemberPart, MemberPlace};
 use crate::collective::{RoundStep, RoundSteps, non_overlapping, registry::schedule};
 use crate::collectives::CollectiveCall;
 use crate::communicator::{Communicators, Group};
@@ -67,7 +67,7 @@ impl Expansion {
             part.stages = non_overlapping::stages(&part, |kind, size| table.choose_stage(kind, size));
         }
         let number = self.communicators.begin_collective(comm) as u32;
-        let needs_buffer = reduces(call.kind) && members > 1;
+        let needs_buffer = call.kind.reduces() && members > 1;
         let buffer = if needs_buffer { protocol.temporary_buffer } else { Span::ZERO };
         Ok(ExpandedCollective {
             algorithm,

@@ -99,7 +99,8 @@ pub(crate) fn cases(documents: &[(&Point, Json)]) -> Vec<Case> {
     order.into_iter().map(finished).collect()
 }
 
-fn is_outcome(name: &str) -> bool {
+/// Whether a field of a row is a measured value of its case.
+pub(crate) fn is_outcome(name: &str) -> bool {
     (is_measured(name) || name.ends_with("_share")) && !OF_THE_COMPUTER.contains(&name)
 }
 

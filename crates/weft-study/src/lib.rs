@@ -13,6 +13,7 @@
 //! | `directory` | what is done of a study; nothing is done twice |
 //! | `change` | the difference between a study file and what is done in its directory |
 //! | `case` | means and intervals over seeds |
+//! | `form` | the form of the fields of `presentation`, for mistakes |
 //! | `presentation` | derived columns, the table and the pictures of a study, the published figure |
 //! | `table` | the data set: a row per point and measured row; intervals over seeds |
 //! | `stored` | a study's directory that is read: its cases, and which parameters vary |
@@ -25,6 +26,7 @@ mod change;
 mod directory;
 mod error;
 mod file;
+mod form;
 mod picture;
 mod point;
 mod presentation;

@@ -29,9 +29,11 @@
 //! differs = ["…"]
 //! ```
 
-use crate::case::{Case, Mean};
+use crate::case::{Case, Mean, is_outcome};
 use crate::error::StudyError;
+use crate::form;
 use crate::point::Point;
+use crate::value::Value;
 use serde::Deserialize;
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
@@ -131,7 +133,7 @@ pub(crate) struct Published {
 }
 
 impl StudyText<'_> {
-    fn refused(&self, at: Range<usize>, field: &str, what: &str, mend: &str) -> StudyError {
+    pub(crate) fn refused(&self, at: Range<usize>, field: &str, what: &str, mend: &str) -> StudyError {
         StudyError::Field {
             name: self.name.to_owned(),
             line: self.text[..at.start.min(self.text.len())].matches('\n').count() + 1,
@@ -171,11 +173,8 @@ impl Presentation {
     /// A field of the wrong form, a table or picture that there is not, a name that stands twice.
     pub(crate) fn parse(study: StudyText<'_>) -> Result<Presentation, StudyError> {
         let refuse = |at, field: &str, what: &str, mend: &str| study.refused(at, field, what, mend);
-        let presentation: Presentation = toml::from_str(study.text).map_err(|error| {
-            let mend = "the page on weft sweep has an example of each of these fields";
-            let what = error.message().replace('\n', " ");
-            refuse(error.span().unwrap_or_default(), &FIELDS.join(", "), &what, mend)
-        })?;
+        let presentation: Presentation =
+            toml::from_str(study.text).map_err(|error| form::mistake(study, &error))?;
         if let Some(table) = presentation.keep.iter().find(|table| table.get_ref().parse::<Table>().is_err())
         {
             let what = format!("no option writes a table {}", table.get_ref());
@@ -227,10 +226,11 @@ impl Presentation {
         (!tables.iter().any(is_there)).then_some(first.name())
     }
 
-    /// Makes sure that whatever it compares or draws by is a parameter of the points, or tells rows apart.
+    /// Makes sure that whatever it compares or draws by is a parameter of the points, or tells rows apart,
+    /// and that derived columns have names of their own.
     ///
     /// # Errors
-    /// The first name that is neither.
+    /// The first name that is neither, or is a column already.
     pub(crate) fn check(&self, study: StudyText<'_>, points: &[Point]) -> Result<(), StudyError> {
         let is_known =
             |name: &str| is_case(name) || points.iter().any(|point| point.parameter(name).is_some());
@@ -254,7 +254,7 @@ impl Presentation {
                 return Err(study.refused(of.span(), field, &what, &format!("choose from {choice}")));
             }
         }
-        Ok(())
+        self.derive.iter().try_for_each(|derived| derived.check(study, points))
     }
 
     /// The names of the derived columns.
@@ -289,7 +289,52 @@ impl Presentation {
     }
 }
 
+/// Columns of every data set that are no parameters.
+const OWN_COLUMNS: [&str; 5] = ["point", "command", "ended", "seed", "seeds"];
+/// Fields that tell rows apart by words.
+const WORDS: [&str; 3] = ["congestion", "group", "name"];
+
 impl DerivedColumn {
+    /// Makes sure that its name is that of no other column, and that it is over numbers.
+    fn check(&self, study: StudyText<'_>, points: &[Point]) -> Result<(), StudyError> {
+        let refuse = |field: &str, what: &str, mend: &str| {
+            Err(study.refused(self.name.span(), &format!("derive.{field}"), what, mend))
+        };
+        let name = self.name.get_ref().as_str();
+        let is_parameter = points.iter().any(|point| point.parameter(name).is_some());
+        if is_parameter || is_case(name) || OWN_COLUMNS.contains(&name) {
+            let what = format!("there is a column {name} already");
+            return refuse("name", &what, "write another, such as name = \"efficiency\"");
+        }
+        // Columns are shown in the unit at the end of their names, and a ratio has none.
+        if is_outcome(name) {
+            let what = format!("{name} is called as a measured field is");
+            return refuse("name", &what, "write a name without a unit, such as name = \"efficiency\"");
+        }
+        let Some(over) = self.over.as_deref() else { return Ok(()) };
+        let is_number = |value: &Value| match value {
+            Value::Integer(number) => *number > 0,
+            Value::Number(number) => *number > 0.0,
+            _ => false,
+        };
+        let mut values = points.iter().filter_map(|point| point.parameter(over));
+        let found = match values.clone().next() {
+            None => WORDS.contains(&over).then(|| "words".to_owned()),
+            Some(_) => values.find(|value| !is_number(value)).map(Value::set),
+        };
+        match found {
+            None => Ok(()),
+            Some(found) => {
+                let what = format!("{over} is {found}, which is no number above 0");
+                refuse(
+                    "over",
+                    &what,
+                    "write the parameter that has the number of processes, such as \"ranks\"",
+                )
+            }
+        }
+    }
+
     fn value(&self, case: &Case, cases: &[Case]) -> Option<f64> {
         let is_alike =
             |other: &&Case| self.within.iter().all(|name| other.parameter(name) == case.parameter(name));

@@ -104,6 +104,56 @@ fn mistakes_are_told_with_line_field_and_mend() {
     assert!(read(&many).unwrap_err().to_string().contains("there are 399996 points; shorten"));
 }
 
+/// Catches a mistake in what a study says of itself that names all fields, or a type of this program, and a
+/// derived column in the place of another.
+#[test]
+fn mistakes_of_how_it_is_shown_name_the_field() {
+    let derive = "[[derive]]\nname = \"efficiency\"\nof = \"latency_mean_ns\"\nas = \"strong-efficiency\"\n\
+                  over = \"load\"\n";
+    let shown = |head: &str, tail: &str| read(&format!("{head}{STUDY}{tail}"));
+    shown("", derive).unwrap();
+    let derived = |from: &str, to: &str| shown("", &derive.replace(from, to));
+    let at_head = |head: &str| shown(head, "");
+    let at_tail = |tail: &str| shown("", tail);
+    for (study, said) in [
+        (at_head("keep = \"messages\"\n"), "s.toml:1: `keep`: this is not a list of tables; write keep = ["),
+        (at_head("table = [1]\n"), "s.toml:1: `table`: this is not a list of measured fields; write"),
+        (at_head("published = 3\n"), "s.toml:1: `published`: this is not a table; write [published] above"),
+        (
+            at_head("derive = 3\n"),
+            "s.toml:1: `derive`: this is not a list of columns; write [[derive]] above",
+        ),
+        (at_tail("[derive]\nname = \"a\"\n"), "s.toml:11: `derive`: this is not a list of columns; write"),
+        (
+            at_tail("[published]\nsource = \"D0\"\n"),
+            "s.toml:11: `published.shows`: it is missing; write shows = \"",
+        ),
+        (
+            at_tail("[published]\nsource = \"D0\"\nshow = \"x\"\n"),
+            "s.toml:13: `published.show`: there is no such field; write one of source, shows, agrees",
+        ),
+        (
+            derived("strong-efficiency", "strong-eficiency"),
+            "s.toml:14: `derive.as`: \"strong-eficiency\" is none; write as = \"ratio\"",
+        ),
+        (derived("of = \"latency_mean_ns\"\n", ""), "s.toml:11: `derive.of`: it is missing; write of ="),
+        (derived("\"load\"", "1"), "s.toml:15: `derive.over`: this is not a text; write over ="),
+        (derived("\"efficiency\"", "\"load\""), "s.toml:12: `derive.name`: there is a column load already"),
+        (derived("\"efficiency\"", "\"seed\""), "s.toml:12: `derive.name`: there is a column seed already"),
+        (
+            derived("\"efficiency\"", "\"run_time_us\""),
+            "s.toml:12: `derive.name`: run_time_us is called as a measured field is; write",
+        ),
+        (
+            derived("\"load\"", "\"machine\""),
+            "s.toml:12: `derive.over`: machine is exanest, which is no number above 0; write",
+        ),
+    ] {
+        let error = study.unwrap_err().to_string();
+        assert!(error.starts_with(said), "{said}: {error}");
+    }
+}
+
 /// A document of a command with a latency.
 fn document(latency: f64) -> String {
     format!(r#"{{"ended": "finished", "rows": [{{"size_bytes": 8, "latency_mean_ns": {latency}}}]}}"#)

@@ -109,6 +109,21 @@ pub enum Collective {
     NeighborAlltoallv,
 }
 
+impl Collective {
+    /// Whether it reduces vectors of its members.
+    pub const fn reduces(self) -> bool {
+        matches!(
+            self,
+            Collective::Reduce
+                | Collective::Allreduce
+                | Collective::ReduceScatter
+                | Collective::ReduceScatterBlock
+                | Collective::Scan
+                | Collective::Exscan
+        )
+    }
+}
+
 /// The contribution of one rank to a collective, and the result that it expects.
 ///
 /// | collective | `send` | `receive` | `send_counts` | `receive_counts` |

@@ -38,6 +38,15 @@ impl Bytes {
         self.0.div_ceil(piece.0)
     }
 
+    /// The amount for people, with a decimal unit: `21.5 GB`.
+    pub fn in_words(self) -> String {
+        let units = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
+        match units.into_iter().find(|(unit, _)| self.0 >= *unit) {
+            Some((unit, name)) => format!("{:.1} {name}", self.0 as f64 / unit as f64),
+            None => format!("{} B", self.0),
+        }
+    }
+
     /// `self - other`, or zero where that is negative.
     pub const fn saturating_sub(self, other: Bytes) -> Bytes {
         Bytes(self.0.saturating_sub(other.0))

@@ -8,7 +8,7 @@
 //! with a halo before each smoothing and each product: 11 in all.
 
 use crate::app::{App, AppError, Verification};
-use crate::grid::{RankGrid, nearest_ranks};
+use crate::grid::{RankGrid, nearest_ranks, ranks_in_words};
 use crate::options::{AppOption, Options};
 use crate::part::KernelPart;
 use crate::phase::{AllRanks, Computation, GridHalo, HaloTags, NeighbourExchange, SendStyle, Stencil};
@@ -128,8 +128,7 @@ fn refuse_global(options: &Options<'_>, global: [u64; 3]) -> AppError {
     let mut nearest = format!("global={}", near.join("x"));
     let others = nearest_ranks(options.ranks(), fits);
     if !others.is_empty() {
-        nearest +=
-            &format!(", or {} ranks", others.iter().map(u32::to_string).collect::<Vec<_>>().join(" or "));
+        nearest += &format!(", or {}", ranks_in_words(&others));
     }
     let expected =
         format!("multiples of the grid of ranks, {x}x{y}x{z}, by 8 for four levels; nearest: {nearest}");

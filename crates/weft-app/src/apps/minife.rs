@@ -7,6 +7,7 @@
 //! ```
 
 use crate::app::{App, AppError, Verification};
+use crate::grid::ranks_in_words;
 use crate::options::{AppOption, Options};
 use crate::part::KernelPart;
 use crate::phase::{AllRanks, Computation, NeighbourExchange, NeighbourList, NeighbourMessages, SendStyle};
@@ -92,7 +93,7 @@ fn build(options: &Options<'_>) -> Result<Vec<KernelPart>, AppError> {
     ])
 }
 
-/// Most elements that are added to each extent in search of a box of which each rank gets some.
+/// Most elements that are added to the least extent in search of a box of which each rank gets some.
 const MAX_MORE_ELEMENTS: u64 = 4096;
 
 /// The error of a box of which a rank gets no element, with the nearest that works.
@@ -107,20 +108,36 @@ fn refuse_elements(options: &Options<'_>, is_global: bool, rank: u32) -> AppErro
         MeshBisection { ranks, elements: all(ranks, given) }.empty_rank().is_none()
     };
     let given = options.extents(name, 1..=1 << 24).unwrap_or([1; 3]);
-    let larger = (1..=MAX_MORE_ELEMENTS).map(|more| given.map(|extent| extent + more));
-    let larger = larger.into_iter().find(|larger| works(ranks, *larger));
+    let larger = nearest_larger(given, |larger| works(ranks, larger));
     // There are no more ranks than nodes.
     let most = all(1, given).iter().map(|extent| extent + 1).product::<u64>().min(u64::from(ranks) - 1);
     let most = if is_global { most } else { u64::from(ranks) - 1 };
     let fewer = (1..=most as u32).rev().find(|fewer| works(*fewer, given));
     let larger = larger.map(|[x, y, z]| format!("{name}={x}x{y}x{z}"));
-    let fewer = fewer.map(|fewer| format!("{fewer} ranks"));
+    let fewer = fewer.map(|fewer| ranks_in_words(&[fewer]));
     let nearest: Vec<String> = larger.into_iter().chain(fewer).collect();
     let expected = format!(
         "more elements: rank {rank} of {ranks} has none; nearest that work: {}",
         nearest.join(" or ")
     );
     options.refuse_value(name, expected)
+}
+
+/// A box that works, with extents of at least `given`, none of which can be less; `None`: none is near.
+fn nearest_larger(given: [u64; 3], works: impl Fn([u64; 3]) -> bool) -> Option<[u64; 3]> {
+    let least = given.into_iter().min().unwrap_or(1);
+    let cubes = (least..=least + MAX_MORE_ELEMENTS).map(|edge| given.map(|extent| extent.max(edge)));
+    let mut larger = cubes.into_iter().find(|larger| works(*larger))?;
+    for axis in 0..3 {
+        let with = |extent: u64| {
+            let mut other = larger;
+            other[axis] = extent;
+            other
+        };
+        let less = (given[axis]..larger[axis]).map(with).find(|other| works(*other));
+        larger = less.unwrap_or(larger);
+    }
+    Some(larger)
 }
 
 /// The grid that ranks make when they are bisected: the prime factors, large ones first, to z, y, x in turn.

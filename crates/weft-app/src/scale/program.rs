@@ -107,8 +107,9 @@ impl StepProgram {
 pub(super) fn signature(op: &Op) -> String {
     match op {
         Op::Collective { kind, root, sizes, .. } => {
+            let reduced = if kind.reduces() { format!(" ({})", sizes.reduction) } else { String::new() };
             let root = root.map_or(String::new(), |root| format!(" from or to rank {}", root.0));
-            format!("{kind:?} {:?}{root}", sizes.reduction)
+            format!("{}{reduced}{root}", op.kind().name())
         }
         Op::Marker { text } => format!("marker {text}"),
         other => other.kind().name().to_owned(),

@@ -1,13 +1,12 @@
 //! `weft app`: application kernels on a machine.
 
-use super::replay::JobOptions;
+use super::replay::{JobName, JobOptions};
 use crate::exit::{Failure, Status};
-use crate::options::FormatOptions;
+use crate::options::{FormatOptions, whole_number};
 use crate::output;
 use clap::{ArgMatches, Args, FromArgMatches, Subcommand};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use weft_sim::experiment::app::{self, App, KernelName, Verification};
 
 /// A kernel to be run, or a question about kernels.
@@ -53,8 +52,8 @@ pub struct RunOptions {
     app: String,
 
     /// Number of ranks
-    #[arg(short = 'n', long, value_name = "N")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)))]
+    #[arg(short = 'n', long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = whole_number(1..=i32::MAX as u32))]
     ranks: u32,
 
     /// Options of the application; weft app show NAME has them
@@ -112,7 +111,7 @@ impl RunOptions {
         for option in &self.with {
             name.add(option).map_err(|error| Failure::input(error.to_string()))?;
         }
-        self.jobs.run(&[PathBuf::from(name.to_string())], words)
+        self.jobs.run(&[JobName::Kernel(name)], words)
     }
 }
 
@@ -162,8 +161,8 @@ fn list(format: FormatOptions) -> Result<Status, Failure> {
         let rows: Vec<AppDocument> = app::all().map(document).collect();
         output::document(&serde_json::json!({ "command": "app list", "rows": rows }))?;
     } else {
-        let rows = app::all().map(|app| [app.name.to_owned(), checked(app), app.summary.to_owned()]);
-        output::text(&output::table(["application", "checked against", ""], [false, false, false], rows))?;
+        let rows = app::all().map(|app| [app.name.to_owned(), app.summary.to_owned(), checked(app)]);
+        output::text(&output::narrow_table(["application", "", "checked against"], rows))?;
     }
     Ok(Status::Done)
 }

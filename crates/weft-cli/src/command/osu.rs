@@ -270,7 +270,7 @@ pub struct Header<'a> {
 impl Shown for OsuRequest {
     type Header<'a> = Header<'a>;
 
-    fn header(&self) -> Header<'_> {
+    fn header(&self, _: &[String]) -> Header<'_> {
         let [from, to] = match &self.between {
             Some([from, to]) => [Some(from.as_str()), Some(to.as_str())],
             None => [None; 2],
@@ -411,7 +411,7 @@ fn columns(report: &OsuReport) -> String {
 impl Shown for ExpectedBcastRequest {
     type Header<'a> = Header<'a>;
 
-    fn header(&self) -> Header<'_> {
+    fn header(&self, _: &[String]) -> Header<'_> {
         let Repetitions { warm_up, iterations, barrier, window } = self.repetitions;
         Header {
             command: "osu",

@@ -18,6 +18,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use weft_results::{Ending, Table};
+use weft_sim::experiment::app::KernelName;
 use weft_sim::experiment::replay::{
     BusyLink, ComputeScale, Figures, Region, ReplayReport, ReplayRequest, ReplayRow, TraceInput, Wildcards,
     as_recorded,
@@ -40,7 +41,26 @@ pub struct ReplayOptions {
 impl ReplayOptions {
     /// Runs it.
     pub fn run(self, words: &[String]) -> Result<Status, Failure> {
-        self.jobs.run(&self.traces, words)
+        let jobs: Vec<JobName> = self.traces.into_iter().map(JobName::Trace).collect();
+        self.jobs.run(&jobs, words)
+    }
+}
+
+/// A job as a command names it.
+pub enum JobName {
+    /// A trace, or the program of this name that the caller steps, or the kernel where no file has this name.
+    Trace(PathBuf),
+    /// A kernel, whatever files there are.
+    Kernel(KernelName),
+}
+
+impl JobName {
+    /// The name of a trace; `None`: no file is meant.
+    fn path(&self) -> Option<&Path> {
+        match self {
+            JobName::Trace(path) => Some(path),
+            JobName::Kernel(_) => None,
+        }
     }
 }
 
@@ -132,27 +152,27 @@ fn parse_start(text: &str) -> Result<Span, String> {
 }
 
 impl JobOptions {
-    /// Replays `traces`.
-    pub fn run(mut self, traces: &[PathBuf], words: &[String]) -> Result<Status, Failure> {
-        let others = self.machine.set_others(&as_recorded(&recorded(traces))?);
+    /// Replays `jobs`.
+    pub fn run(mut self, jobs: &[JobName], words: &[String]) -> Result<Status, Failure> {
+        let traces: Vec<&Path> = jobs.iter().filter_map(JobName::path).collect();
+        let others = self.machine.set_others(&as_recorded(&recorded(&traces))?);
         self.live.ask_for_telemetry(&mut self.simulation.results);
         let inputs = self.machine.file().into_iter().chain(self.places.file());
         let inputs = inputs.chain(self.beside.file());
-        let inputs: Vec<_> = inputs.chain(traces.iter().map(PathBuf::as_path)).collect();
+        let inputs: Vec<_> = inputs.chain(traces.iter().copied()).collect();
         let options = self.simulation.experiment_options(words, self.breakdown, &inputs)?;
         let mut options = self.rtl.put_into(options)?;
         if let Some(path) = &options.timeline {
-            let traces: Vec<&Path> = traces.iter().map(PathBuf::as_path).collect();
             let file = OutputFile { option: "--timeline", contents: "timeline", path };
             file.refuse_trace(&traces, &self.speed.options())?;
         }
         if let Some(output) = &mut options.output {
-            let has_jobs = traces.len() > 1 && self.beside.file().is_none();
+            let has_jobs = jobs.len() > 1 && self.beside.file().is_none();
             let rates = self.simulation.results.telemetry.is_some() && has_jobs;
             output.tables.extend(rates.then_some(Table::JobRates));
             output.tables.extend(self.links_by_job.then_some(Table::JobLinks));
         }
-        let request = Request::Replay(self.request(traces)?);
+        let request = Request::Replay(self.request(jobs)?);
         if !others.is_empty() && !self.simulation.report.quiet {
             say!(
                 "weft: the trace is of weft run and is replayed with its library: --set {}; give others \
@@ -169,8 +189,11 @@ impl JobOptions {
         }
     }
 
-    /// A trace, or the program of this name that the caller steps.
-    fn input(&self, path: &Path) -> Result<TraceInput, ExperimentError> {
+    fn input(&self, job: &JobName) -> Result<TraceInput, ExperimentError> {
+        let path = match job {
+            JobName::Trace(path) => path,
+            JobName::Kernel(name) => return Ok(TraceInput::kernel(name.clone())),
+        };
         match called::program(path) {
             Some(program) => Ok(TraceInput::stepped(program)),
             None => Ok(TraceInput { speed: self.speed.speed(), ..TraceInput::at(path)? }),
@@ -188,12 +211,12 @@ impl JobOptions {
         }
     }
 
-    fn request(&self, traces: &[PathBuf]) -> Result<ReplayRequest, Failure> {
+    fn request(&self, jobs: &[JobName]) -> Result<ReplayRequest, Failure> {
         let wildcards = match self.wildcards {
             WildcardChoice::Recorded => Wildcards::Recorded,
             WildcardChoice::Free => Wildcards::Free,
         };
-        let traces: Vec<TraceInput> = traces.iter().map(|path| self.input(path)).collect::<Result<_, _>>()?;
+        let traces: Vec<TraceInput> = jobs.iter().map(|job| self.input(job)).collect::<Result<_, _>>()?;
         self.refuse_idle_speed(&traces)?;
         Ok(ReplayRequest {
             machine: self.machine.input()?,
@@ -215,8 +238,8 @@ impl JobOptions {
 }
 
 /// Those of the traces that the caller does not step.
-fn recorded(traces: &[PathBuf]) -> Vec<&Path> {
-    traces.iter().map(PathBuf::as_path).filter(|path| called::program(path).is_none()).collect()
+fn recorded<'a>(traces: &[&'a Path]) -> Vec<&'a Path> {
+    traces.iter().copied().filter(|path| called::program(path).is_none()).collect()
 }
 
 /// The fields of the request, at the top of the JSON document.
@@ -232,9 +255,11 @@ pub struct Header<'a> {
 impl Shown for ReplayRequest {
     type Header<'a> = Header<'a>;
 
-    fn header(&self) -> Header<'_> {
+    fn header(&self, words: &[String]) -> Header<'_> {
+        // The request is the same, and results are those of a replay: only whoever typed it knows.
+        let is_app = words.get(1).is_some_and(|command| command == "app");
         Header {
-            command: "replay",
+            command: if is_app { "app" } else { "replay" },
             traces: self.traces.iter().map(|trace| trace.name.as_str()).collect(),
             map: mapping_name(&self.map),
             wildcards: self.wildcards,

@@ -79,7 +79,7 @@ pub struct Header<'a> {
 impl Shown for ScenarioRequest {
     type Header<'a> = Header<'a>;
 
-    fn header(&self) -> Header<'_> {
+    fn header(&self, _: &[String]) -> Header<'_> {
         Header { command: "traffic", scenario: &self.name, congestion: &self.congestion, seed: self.seed }
     }
 

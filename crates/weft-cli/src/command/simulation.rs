@@ -23,8 +23,8 @@ pub trait Shown: Experiment {
     where
         Self: 'a;
 
-    /// The fields that say what was asked for.
-    fn header(&self) -> Self::Header<'_>;
+    /// The fields that say what was asked for by `words`.
+    fn header(&self, words: &[String]) -> Self::Header<'_>;
 
     /// The fastest algorithm of each size, where several were asked for.
     fn best_by_size(_: &Report<Self::Row>) -> Vec<BestAlgorithm> {
@@ -158,7 +158,7 @@ fn document<'a, E: Shown>(
 ) -> Document<'a, E::Header<'a>, E::Row> {
     let performance = &report.performance;
     Document {
-        header: experiment.header(),
+        header: experiment.header(&options.command),
         machine: &experiment.machine().name,
         sets: &experiment.machine().sets,
         ended: report.ended.name(),

@@ -89,7 +89,7 @@ impl SweepOptions {
             output::document(&serde_json::json!({ "command": "sweep", "summary": summary }))?;
         } else {
             let study = StoredStudy::open(&summary.directory)?;
-            output::text(&text(&summary, &study))?;
+            output::text(&text(&summary, &study, is_whole))?;
         }
         if !is_whole {
             say!("weft: interrupted; the same command continues the study");
@@ -250,7 +250,7 @@ fn failure_line(failed: &Failed) -> String {
     format!("{}: {}", failed.label(), failed.reason().join("\n    "))
 }
 
-fn text(summary: &Summary, study: &StoredStudy) -> String {
+fn text(summary: &Summary, study: &StoredStudy, is_whole: bool) -> String {
     let Summary { directory, points, done, rows, intervals, failed } = summary;
     let mut text = output::report_table(&study.table(CASES_SHOWN));
     text += &format!("{done} of {points} points done, {} refused\n", failed.len());
@@ -265,6 +265,9 @@ fn text(summary: &Summary, study: &StoredStudy) -> String {
         text += &format!("{missing}\n");
     }
     let name = directory.display();
+    if *rows == 0 && !is_whole && failed.is_empty() {
+        return text + &format!("{name} has no results yet: the study was stopped before its first point\n");
+    }
     if *rows == 0 {
         return text + &format!("{name} has no results to show; mend the study and run it again\n");
     }

@@ -1,17 +1,19 @@
 //! `weft trace`: what traces hold, and traces made of others, or of what a recording has left.
 
 use crate::exit::{Failure, Status};
+use crate::interrupt::on_ctrl_c;
 use crate::options::{FormatOptions, whole_number};
 use crate::output;
+use crate::progress::Bar;
 use clap::{Args, Subcommand, ValueHint};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use weft_sim::experiment::machine;
 use weft_sim::experiment::trace::{
     self, ConvertRequest, FlopRate, ScaleMode, ScaleRequest, StreamsInfo, TraceInfo, TraceOptions,
     TraceStats, tables,
 };
+use weft_sim::experiment::{Control, ExperimentError, machine};
 
 /// The subcommands of `weft trace`.
 #[derive(Subcommand)]
@@ -172,13 +174,14 @@ impl TraceCommand {
                 if one.format.json { output::document(&stats)? } else { output::text(&stats_text(&stats))? }
             }
             TraceCommand::Scale(scaling) => {
-                let info = trace::scale(&ScaleRequest {
+                let request = ScaleRequest {
                     inputs: &scaling.inputs,
                     ranks: scaling.ranks,
                     mode: if scaling.weak { ScaleMode::Weak } else { ScaleMode::Strong },
                     output: &scaling.output,
                     force: scaling.force,
-                })?;
+                };
+                let info = followed(|control| trace::scale(&request, control))?;
                 match scaling.format.json {
                     true => output::document(&info)?,
                     false => output::text(&info_text(&info))?,
@@ -187,14 +190,15 @@ impl TraceCommand {
             TraceCommand::Convert(conversion) => {
                 let machine = conversion.machine.as_ref();
                 let machine = machine.map(|name| machine::input(name, &[])).transpose()?;
-                let converted = trace::convert(&ConvertRequest {
+                let request = ConvertRequest {
                     input: &conversion.input,
                     output: &conversion.output,
                     format: conversion.output_format.as_deref(),
                     options: conversion.speed.options(),
                     machine: machine.as_ref(),
                     force: conversion.force,
-                })?;
+                };
+                let converted = followed(|control| trace::convert(&request, control))?;
                 match conversion.format.json {
                     true => output::document(&converted)?,
                     false => {
@@ -208,6 +212,13 @@ impl TraceCommand {
         }
         Ok(Status::Done)
     }
+}
+
+/// Writes a trace with progress and Ctrl-C.
+fn followed<T>(write: impl FnOnce(Control<'_>) -> Result<T, ExperimentError>) -> Result<T, Failure> {
+    let interrupt = on_ctrl_c()?;
+    let bar = Bar::new(false);
+    Ok(write(Control { interrupt: &interrupt, progress: &bar })?)
 }
 
 /// Of a trace whose footer is in order: damage of the rows is seen where they are read.

@@ -228,7 +228,7 @@ pub struct Header<'a> {
 impl Shown for TrafficRequest {
     type Header<'a> = Header<'a>;
 
-    fn header(&self) -> Header<'_> {
+    fn header(&self, _: &[String]) -> Header<'_> {
         Header {
             command: "traffic",
             pattern: &self.pattern,

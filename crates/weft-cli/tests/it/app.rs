@@ -1,8 +1,10 @@
 //! `weft app`, and kernels wherever a trace is read.
 
 use crate::common::{group, json, number, refused, rows, weft};
+use crate::waiting::wait_until;
 use std::fs;
-use std::process::Command;
+use std::io::Read;
+use std::process::{Command, Stdio};
 
 /// Boxes of 4 x 5 x 6 points on 2 x 2 x 2 ranks: each has three neighbours, and 74 points of 16 bytes there.
 const HALO: &str = "local=4x5x6,variables=2,steps=3";
@@ -72,6 +74,14 @@ fn scenarios_and_studies_take_kernels() {
     // At once, though its operations would take minutes to count.
     let said = refused(&[&run[..], &[&scenario("hpcg@99999999")]].concat());
     assert!(said.contains("the trace has 99999999 ranks, and there are 8 places"), "{said}");
+    // As weft app does, with the place.
+    let scenario = fs::read_to_string(scenario("hpcg@16,local=320x320x320")).unwrap();
+    let scenario = scenario.replace("ranks_per_host = 1", "ranks_per_host = 4").replace("0-7", "0-3");
+    fs::write(at("memory.toml"), scenario).unwrap();
+    let on = ["traffic", "-m", "exanest", "--quiet", "--scenario", &at("memory.toml")];
+    let said = refused(&on);
+    let place = "memory.toml:9: `applications.trace`: hpcg@16,local=320x320x320 needs 23.4 GB a rank";
+    assert!(said.contains(place) && said.contains("local=176x176x176; or take fewer"), "{said}");
     let study = "command = \"app\"\n[fixed]\nmachine = \"exanest\"\napp = \"halo3d\"\nwith = \"steps=1\"\n\
                  [vary]\nranks = [2, 4]\n";
     fs::write(at("study.toml"), study).unwrap();
@@ -88,6 +98,20 @@ fn a_file_of_that_name_comes_first() {
     let output = command.args(words("replay -m exanest halo3d@4")).current_dir(&folder).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(2) && said.contains("begins as no trace does"), "{said}");
+    // A command that names an application runs it.
+    let study = "command = \"app\"\n[fixed]\nmachine = \"exanest\"\napp = \"halo3d\"\nranks = 4\n[vary]\n\
+                 with = [\"steps=1\"]\n";
+    fs::write(folder.path().join("study.toml"), study).unwrap();
+    fs::write(folder.path().join("halo3d@4,steps=1"), "no trace").unwrap();
+    for line in
+        ["app halo3d -m exanest --ranks 4 --with steps=1 --quiet --json", "sweep study.toml --quiet --json"]
+    {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
+        let output = command.args(words(line)).current_dir(&folder).output().unwrap();
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["command"], line.split(' ').next().unwrap());
+    }
 }
 
 /// Catches mistakes that are taken, or reported without the mend.
@@ -106,7 +130,7 @@ fn mistakes_in_kernels_are_named() {
         ("hpcg --with global=100", "8", "nearest: global=96x96x96"),
         ("hpcg --with local=8x8x8,global=16x16x16", "8", "exclude each other"),
         ("minife --with global=1x1x1", "8", "rank 1 of 8 has none; nearest that work: global=2x2x2"),
-        ("minife --with global=3x3x3", "100", "nearest that work: global=8x8x8 or 8 ranks"),
+        ("minife --with global=3x3x3", "100", "nearest that work: global=4x4x8 or 8 ranks"),
         ("halo3d --with local=20000", "8", "as 10321x10321x10321 has"),
         ("lammps --with atoms=320000000", "8", "the largest that fits is atoms="),
         ("som --with records=100000000000", "8", "the largest that fits is records="),
@@ -118,6 +142,14 @@ fn mistakes_in_kernels_are_named() {
         // At once: counting the operations of so many ranks would take minutes.
         ("hpcg", "99999999", "do not fit on 512 cores"),
         ("hpcg --with local=320x320x320", "8", "the largest that fits is local=176x176x176"),
+        ("hpcg --with local=320x320x320", "8", "needs 23.4 GB a rank"),
+        ("lammps --with atoms=100000000", "8", "the largest that fits is atoms=2676000"),
+        ("lammps --with problem=lj,atoms=100000000", "4", "the largest that fits is atoms=17040000"),
+        ("lammps --with total=32000,atoms=32000", "8", "atoms and total exclude each other"),
+        ("lammps --with problem=lj,grid=8x8x8", "8", "0 where problem is lj"),
+        ("minife --with global=1x1x8", "8", "nearest that work: global=2x2x8 or"),
+        ("halo3d", "abc", "`abc` is not a whole number from 1 to 2147483647"),
+        ("halo3d", "-4", "`-4` is not a whole number from 1 to 2147483647"),
     ] {
         let said = refused(&words(&format!("app {with} -m exanest --ranks {ranks} --quiet")));
         assert!(said.contains(part), "{with}: {said}");
@@ -159,6 +191,45 @@ fn a_recording_is_scaled() {
     let other =
         refused(&["trace", "scale", "nest@2,time=1", &small, "--ranks", "64", "-o", &at("other.weft")]);
     assert!(other.contains("not of the same program"), "{other}");
+    let other =
+        ["trace", "scale", "nest@2,time=1", "som@4,batches=1", "--ranks", "64", "-o", &at("other.weft")];
+    let other = refused(&other);
+    assert!(other.contains("the one is allreduce (sum of float64), step 0 of the other barrier"), "{other}");
+}
+
+/// Catches a hidden file that stays where a trace is not written to its end, and a large one without a word.
+#[test]
+fn an_interrupted_trace_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    json(&["trace", "convert", "halo3d@8,steps=1000", "-o", &at("small.weft"), "--json"]);
+    let kernel = format!("trace convert halo3d@64,steps=1000000 -o {}", at("x.weft"));
+    let scaled = format!("trace scale {} --ranks 8000 -o {}", at("small.weft"), at("x.weft"));
+    for (line, signal) in [(kernel, "-TERM"), (scaled, "-INT")] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_weft"))
+            .args(words(&line))
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let files = || fs::read_dir(&folder).unwrap().map(|file| file.unwrap().file_name());
+        wait_until("the trace", || files().any(|name| name.to_string_lossy().starts_with(".weft-trace")));
+        let id = child.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{line}: {said}");
+        assert!(said.contains("B on the disk") && said.contains("x.weft is not written"), "{line}: {said}");
+        assert_eq!(files().collect::<Vec<_>>(), ["small.weft"], "{line}");
+    }
+}
+
+/// Catches a table that no terminal has room for.
+#[test]
+fn the_list_of_applications_is_narrow() {
+    let list = String::from_utf8(weft(&["app", "list"]).stdout).unwrap();
+    assert!(list.lines().all(|line| line.chars().count() <= 100), "{list}");
+    assert!(list.contains("broadcast-storm") && list.contains("unchecked"), "{list}");
 }
 
 /// Catches an application that a list forgets, or that does not say what it was compared with.

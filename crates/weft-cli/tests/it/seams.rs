@@ -410,6 +410,6 @@ fn ctrl_c_ends_the_building_of_a_machine() {
     // The estimate is told before the network is built.
     assert!(lines.any(|line| line.contains("of memory")));
     press_ctrl_c(&child);
-    assert!(lines.any(|line| line.contains("interrupted before anything was simulated")));
+    assert!(lines.any(|line| line.contains("interrupted before there was a result")));
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }

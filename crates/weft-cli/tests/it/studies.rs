@@ -181,7 +181,7 @@ fn mistakes_of_how_it_is_shown_are_told_first() {
         (
             "\"strong-efficiency\"",
             "\"strong\"",
-            "study.toml:24: `keep, table, derive, pictures, published`: unknown",
+            "study.toml:24: `derive.as`: \"strong\" is none; write as = ",
         ),
         (
             "over = \"ranks\"\n",
@@ -205,7 +205,27 @@ fn mistakes_of_how_it_is_shown_are_told_first() {
             "",
             "study.toml:29: `pictures`: it has neither what nor y, or both; write y",
         ),
-        ("shows = ", "show = ", "study.toml:"),
+        ("shows = ", "show = ", "`published.show`: there is no such field; write one of source, shows"),
+        (
+            "keep = [\"messages\"]",
+            "keep = \"messages\"",
+            "study.toml:2: `keep`: this is not a list of tables",
+        ),
+        (
+            "name = \"efficiency\"\nof",
+            "name = \"ranks\"\nof",
+            "study.toml:22: `derive.name`: there is a column ranks already; write",
+        ),
+        (
+            "over = \"ranks\"",
+            "over = \"machine\"",
+            "study.toml:22: `derive.over`: machine is bxi3-fattree, which is no number above 0; write",
+        ),
+        (
+            "ranks = [2, 4, 8]",
+            "ranks = [2, 8.5]",
+            "study.toml:18: `vary.ranks`: invalid value '8.5' for '--ranks <N>': `8.5` is not a whole number",
+        ),
         (
             "over = \"ranks\"",
             "over = \"rank\"",

@@ -3,10 +3,12 @@
 use crate::common::{json, refused, weft};
 use crate::outlets::SCENARIO;
 use crate::view::View;
+use crate::waiting::{press_ctrl_c, wait_until};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Row;
 use serde_json::Value;
 use std::fs;
+use std::process::{Command, Stdio};
 
 const STUDY: &str = "command = \"traffic\"\nseeds = 2\n[fixed]\nmachine = \"bxi3-fattree\"\ntime = \"5us\"\n\
                      set.topology.k = 4\n[vary]\nload = [0.2, 0.4]\n";
@@ -201,6 +203,30 @@ fn what_is_refused_says_why() {
         let mend = format!("run the study again: weft sweep STUDY.toml -o {} --force", at("st"));
         assert!(said.contains("study.json is damaged") && said.contains(&mend), "{command}: {said}");
     }
+}
+
+/// Catches a study that was stopped and is told to be mended.
+#[test]
+fn a_study_that_was_stopped_has_nothing_to_mend() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let study = format!("keep = [\"messages\"]\n{}", STUDY.replace("5us", "10s"));
+    fs::write(at("study.toml"), study).unwrap();
+    let sweep = Command::new(env!("CARGO_BIN_EXE_weft"))
+        .args(["sweep", &at("study.toml"), "-o", &at("st"), "--jobs", "1"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let kept = |folder: &str| fs::read_dir(folder).is_ok_and(|mut files| files.next().is_some());
+    wait_until("the first point", || kept(&at("st/results")));
+    press_ctrl_c(&sweep);
+    let output = sweep.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("0 of 4 points done, 0 refused"), "{said}");
+    assert!(said.contains("stopped before its first point") && !said.contains("mend"), "{said}");
+    assert!(String::from_utf8(output.stderr).unwrap().contains("the same command continues the study"));
 }
 
 /// Catches a study that takes the place of another one in silence, and one that is kept from going on, or

@@ -38,6 +38,16 @@ const ACTIONS: &str = "# speed: 1Gf
 3 compute 4e6
 ";
 
+/// Catches a collective that reduces nothing among the reductions.
+#[test]
+fn reductions_are_those_that_reduce() {
+    let stats = json(&["trace", "stats", "nest@8,time=1,exchange=alltoall", "--json"]);
+    let all = stats["collectives"].as_object().unwrap();
+    assert_eq!(all.keys().collect::<Vec<_>>(), ["allreduce", "alltoall", "barrier"]);
+    let reducing = |of: &Value| of["reductions"].as_object().is_some_and(|of| !of.is_empty());
+    assert_eq!(all.values().map(reducing).collect::<Vec<_>>(), [true, false, false]);
+}
+
 /// Catches a count that is wrong in any table: this is all that the trace holds.
 #[test]
 fn all_that_a_small_trace_holds_is_counted() {

@@ -223,13 +223,13 @@ impl TraceCount {
                 self.any_source_receives += u64::from(from.is_none());
                 self.any_tag_receives += u64::from(tag.is_none());
             }
-            Op::Collective { comm, sizes, request, .. } => {
+            Op::Collective { kind, comm, sizes, request, .. } => {
                 let (collective, classes) = self.collectives.entry(op.kind().name()).or_default();
                 collective.calls += 1;
                 collective.non_blocking_calls += u64::from(request.is_some());
                 collective.send_bytes = collective.send_bytes.saturating_add(sizes.send.get());
                 collective.receive_bytes = collective.receive_bytes.saturating_add(sizes.receive.get());
-                if sizes.reduction != Reduction::default() {
+                if kind.reduces() && sizes.reduction != Reduction::default() {
                     *collective.reductions.entry(sizes.reduction.to_string()).or_default() += 1;
                 }
                 classes.add(sizes);

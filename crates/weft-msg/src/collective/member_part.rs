@@ -242,19 +242,6 @@ pub(crate) fn has_root(kind: Collective) -> bool {
     )
 }
 
-/// Whether a collective reduces vectors of its members.
-pub(crate) fn reduces(kind: Collective) -> bool {
-    matches!(
-        kind,
-        Collective::Reduce
-            | Collective::Allreduce
-            | Collective::ReduceScatter
-            | Collective::ReduceScatterBlock
-            | Collective::Scan
-            | Collective::Exscan
-    )
-}
-
 /// `(a + b) mod members`, also where the sum exceeds 32 bits.
 pub(crate) fn around(a: u32, b: u32, members: u32) -> u32 {
     ((u64::from(a) + u64::from(b)) % u64::from(members)) as u32

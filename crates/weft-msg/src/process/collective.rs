@@ -5,7 +5,7 @@ use super::rank::Rank;
 use super::{Process, WaitingFor};
 use crate::accelerator::Allreduce;
 use crate::algorithms::{Algorithm, CollectiveSize, collective_name};
-use crate::collective::member_part::{MemberPart, MemberPlace, reduces};
+use crate::collective::member_part::{MemberPart, MemberPlace};
 use crate::collective::registry::neighbours;
 use crate::collective::{RankBuffer, RoundStep, RoundSteps, non_overlapping};
 use crate::collectives::{CollectiveCall, RunningCollective};
@@ -55,7 +55,7 @@ impl<T: Transport> Rank<'_, T> {
         }
         let number = self.process.communicators.begin_collective(comm);
         self.spend(Work::CollectiveCall, self.protocol.collective_call);
-        if reduces(call.kind) && members > 1 && !algorithm.is_by_hardware() {
+        if call.kind.reduces() && members > 1 && !algorithm.is_by_hardware() {
             self.spend(Work::TemporaryBuffer, self.protocol.temporary_buffer);
         }
         let memory = CollectiveMemory::new(call.comm, call.kind, call.buffers);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use weft_units::Bytes;
 
 /// Ctrl-C, seen by the run at its next virtual epoch.
 #[derive(Clone, Debug, Default)]
@@ -73,6 +74,8 @@ pub trait ProgressListener: Sync {
     fn advance(&self, share: f64, doing: &str);
     /// Hears, before a run begins, what its user should know.
     fn warn(&self, _warning: &str) {}
+    /// Hears about how large a file will be, before it is written.
+    fn file_size(&self, _size: Bytes) {}
 }
 
 /// A listener that says nothing.

@@ -12,6 +12,9 @@ pub enum ExperimentError {
     /// Results cannot be written or read.
     #[error(transparent)]
     Results(#[from] ResultsError),
+    /// The user ended it before there was an outcome.
+    #[error("{0}")]
+    Interrupted(String),
 }
 
 impl ExperimentError {

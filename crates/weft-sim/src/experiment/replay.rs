@@ -19,7 +19,7 @@ pub use as_recorded::as_recorded;
 pub(crate) use as_recorded::settings as recorded_settings;
 pub(crate) use explain::explain;
 pub use programs::Unsupported;
-pub(crate) use programs::open_traces;
+pub(crate) use programs::{memory_lack, open_traces};
 
 pub use stepped::{NotKept, SteppedProgram};
 pub use weft_workload::replay::{ReceivedMessage, Stepped};

@@ -15,13 +15,13 @@ mod tests;
 mod work;
 
 use crate::app::{App, AppError, Verification};
-use crate::grid::factorings;
+use crate::grid::{factorings, nearest_ranks, ranks_in_words};
 use crate::options::{AppOption, Options};
 use crate::part::KernelPart;
 use crate::phase::{AllRanks, Computation, Remap, RemapPhase, SwapSequence};
 use atoms::{AtomSwaps, LAYERS, LeavingAtoms, Positions, SwapPayload};
 use domain::Domain;
-use mesh::{Charges, Mesh, MeshGhosts};
+use mesh::{Charges, Mesh, MeshGhosts, TooFewPoints};
 use weft_trace::ReductionOperation;
 use weft_units::Bytes;
 
@@ -73,6 +73,7 @@ pub const APP: App = App {
 /// (`atom_vec.cpp`). Ghost atoms and grids are left out.
 fn memory(options: &Options<'_>) -> Result<Bytes, AppError> {
     let limit = 0..=1 << 40;
+    options.is_replaced("atoms", "total")?;
     let atoms = match options.count("total", limit.clone())? {
         0 => options.count("atoms", limit)?,
         total => total.div_ceil(options.ranks().into()),
@@ -80,6 +81,9 @@ fn memory(options: &Options<'_>) -> Result<Bytes, AppError> {
     let work = [work::RHODOPSIN, work::MELT][options.word("problem", &["rhodopsin", "lj"])?];
     Ok(Bytes::new(atoms * work.atom_memory()))
 }
+
+/// Most points of PPPM's grid along an extent.
+const MAX_POINTS: u64 = 16_383;
 
 /// Atoms of both benchmarks before they are replicated.
 pub const ATOMS: u64 = 32_000;
@@ -119,6 +123,10 @@ const MELT_LEAVING: LeavingAtoms = LeavingAtoms(116_700);
 
 fn build(options: &Options<'_>) -> Result<Vec<KernelPart>, AppError> {
     let is_melt = options.word("problem", &["rhodopsin", "lj"])? == 1;
+    options.is_replaced("atoms", "total")?;
+    if is_melt && options.extents("grid", 0..=MAX_POINTS)? != [0; 3] {
+        return Err(options.refuse_value("grid", "0 where problem is lj, which has no grid".to_owned()));
+    }
     let replicas = replicas(options)?;
     let steps = options.count("steps", 1..=1 << 40)?;
     let rebuild = match options.count("rebuild", 0..=1 << 20)? {
@@ -336,7 +344,9 @@ struct Rhodopsin {
 
 impl Rhodopsin {
     fn new(options: &Options<'_>, domain: Domain) -> Result<Rhodopsin, AppError> {
-        let points = match options.extents("grid", 0..=16_383)? {
+        let given = options.extents("grid", 0..=MAX_POINTS)?;
+        let is_given = given != [0; 3];
+        let points = match given {
             [0, 0, 0] => {
                 let copies = domain.atoms as f64 / ATOMS as f64;
                 let charges = Charges {
@@ -356,16 +366,16 @@ impl Rhodopsin {
         };
         let mesh = Mesh::new(points, &domain).map_err(|few| {
             let [x, y, z] = points;
-            let reason = format!(
-                "a grid of {x}x{y}x{z} has {} points along a line for {} ranks",
-                few.points, few.parts
-            );
-            let enough = (1..options.ranks()).rev().find(|ranks| {
-                let fewer = Domain::new(*ranks, domain.atoms, domain.extents, domain.ghost);
-                Mesh::new(points, &fewer).is_ok()
-            });
-            let mend = format!("most that work are {} ranks; or take more atoms", enough.unwrap_or(1));
-            options.refuse_ranks(reason, mend)
+            let TooFewPoints { points: along, parts } = few;
+            let word = if along == 1 { "point" } else { "points" };
+            let reason = format!("a grid of {x}x{y}x{z} has {along} {word} along a line for {parts} ranks");
+            let works = |ranks: &u32| {
+                let other = Domain::new(*ranks, domain.atoms, domain.extents, domain.ghost);
+                Mesh::new(points, &other).is_ok()
+            };
+            let nearest = ranks_in_words(&nearest_ranks(options.ranks(), works));
+            let larger = if is_given { "give a larger grid" } else { "take more atoms" };
+            options.refuse_ranks(reason, format!("nearest that work: {nearest}; or {larger}"))
         })?;
         let charges = MeshGhosts::new(&domain, &mesh, HALF_SKIN);
         Ok(Rhodopsin { domain, mesh, charges, points: points.iter().product() })

@@ -117,8 +117,15 @@ fn what_does_not_divide_is_refused_with_what_does() {
     assert!(refused("lammps@6,atoms=1000").contains("a multiple of 16000, such as 16000"));
     assert!(refused("lammps@6,total=33000").contains("32000 or 64000"));
     let few = refused("lammps@4096,grid=10");
-    let works = few.split("most that work are ").nth(1).unwrap().split(' ').next().unwrap();
+    let works = few.split("nearest that work: ").nth(1).unwrap().split(' ').next().unwrap();
     let ranks: u32 = works.parse().unwrap();
     kernel(&format!("lammps@{ranks},grid=10"));
-    assert!(few.contains("10 points along a line"), "{few}");
+    assert!(few.contains("10 points along a line") && few.ends_with("or give a larger grid"), "{few}");
+    assert!(refused("lammps@127,total=32000").ends_with("work: 126 or 128 ranks; or take more atoms"));
+    kernel("lammps@128,total=32000");
+    let one = refused("lammps@2,grid=1x1x1");
+    assert!(one.contains("has 1 point along") && one.contains("nearest that work: 1 rank;"), "{one}");
+    assert!(refused("lammps@8,total=32000,atoms=32000").contains("atoms and total exclude each other"));
+    assert!(refused("lammps@8,problem=lj,grid=8x8x8").contains("grid=8x8x8: expected 0 where problem is lj"));
+    kernel("lammps@8,problem=lj,grid=0");
 }

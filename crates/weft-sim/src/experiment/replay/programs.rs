@@ -4,6 +4,7 @@ use super::{Mapping, ReplayRequest, TraceInput};
 use crate::experiment::ExperimentError;
 use crate::experiment::ranks::{Placement, hosts};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::Arc;
 use weft_app::memory::{largest_problem, rank_memory};
 use weft_app::{Kernel, KernelName};
@@ -140,72 +141,90 @@ pub fn place(
     let ReplayRequest { map, ranks_per_host, seed, .. } = request;
     let placement = Placement { map, jobs: &jobs, ranks_per_host: *ranks_per_host, seed: *seed };
     let places = placement.places(machine, layout)?;
-    check_memory(&request.traces, machine, &places, &programs)?;
     let mut places = places.into_iter();
     let mut take = |ranks: u32| -> Vec<CorePlace> { places.by_ref().take(ranks as usize).collect() };
     let program = |operations: Operations| Program { places: take(operations.ranks()), operations };
-    Ok(programs.into_iter().map(program).collect())
+    let programs: Vec<Program> = programs.into_iter().map(program).collect();
+    let kernels = request.traces.iter().map(|trace| trace.kernel.as_ref());
+    let seated = kernels.zip(programs.iter().map(|program| &program.places[..]));
+    match memory_lack(machine, seated)? {
+        None => Ok(programs),
+        Some(lack) => Err(ExperimentError::input(format!("{lack}; {}", lack.mend("--ppn")))),
+    }
 }
 
 /// Kernels whose ranks need more memory than a host has.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error(
-    "{kernel} needs {needed} a rank; `host.memory` of {memory}, shared by {ranks}, \
-     leaves each {share}; {mend}"
-)]
-pub struct TooLittleMemory {
-    kernel: String,
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct TooLittleMemory {
+    /// The number of the program whose ranks need most.
+    pub program: usize,
+    kernel: KernelName,
     needed: Bytes,
     ranks: u64,
     memory: Bytes,
-    share: Bytes,
-    mend: String,
 }
 
-/// Makes sure that what the ranks of kernels keep fits into the memory of each host.
-fn check_memory(
-    traces: &[TraceInput],
+impl TooLittleMemory {
+    /// Bytes of each rank where all of a host have as many.
+    fn share(&self) -> Bytes {
+        Bytes::new(self.memory.get() / self.ranks)
+    }
+
+    /// The mend; `ppn`: what says how many ranks a host has.
+    pub fn mend(&self, ppn: &str) -> String {
+        match largest_problem(&self.kernel, self.share()) {
+            Some(option) => {
+                format!("the largest that fits is {option}; or take fewer ranks of a host with {ppn}")
+            }
+            None => format!("take a smaller problem, or fewer ranks of a host with {ppn}"),
+        }
+    }
+}
+
+impl fmt::Display for TooLittleMemory {
+    /// The fault, without the mend.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TooLittleMemory { kernel, needed, ranks, memory, .. } = self;
+        let (needed, share) = (needed.in_words(), self.share().in_words());
+        write!(
+            f,
+            "{kernel} needs {needed} a rank; `host.memory` of {memory}, shared by {ranks}, leaves each \
+             {share}"
+        )
+    }
+}
+
+/// The first host whose memory does not hold what the ranks of kernels keep; `None`: there is none.
+/// `programs`: the kernel of each, and the places of its ranks.
+///
+/// # Errors
+/// An option of a kernel that it cannot have.
+pub(crate) fn memory_lack<'a>(
     machine: &Machine,
-    places: &[CorePlace],
-    programs: &[Operations],
-) -> Result<(), ExperimentError> {
-    let Some(memory) = machine.host.memory else { return Ok(()) };
-    let mut places = places.iter();
-    let mut hosts: BTreeMap<u32, HostRanks> = BTreeMap::new();
-    for (trace, program) in traces.iter().zip(programs) {
-        let needed = match &trace.kernel {
+    programs: impl Iterator<Item = (Option<&'a KernelName>, &'a [CorePlace])>,
+) -> Result<Option<TooLittleMemory>, ExperimentError> {
+    let Some(memory) = machine.host.memory else { return Ok(None) };
+    let mut hosts: BTreeMap<u32, HostRanks<'_>> = BTreeMap::new();
+    for (program, (kernel, places)) in programs.enumerate() {
+        let needed = match kernel {
             Some(kernel) => rank_memory(kernel).map_err(ExperimentError::input)?,
             None => None,
         };
-        for place in places.by_ref().take(program.ranks() as usize) {
+        for place in places {
             let host = hosts.entry(place.endpoint.0 / machine.host.endpoints_per_host).or_default();
             host.ranks += 1;
             host.needed = host.needed.saturating_add(needed.map_or(0, Bytes::get));
-            if let Some((needed, kernel)) = needed.zip(trace.kernel.as_ref())
-                && host.largest.is_none_or(|(most, _)| needed > most)
+            if let Some((needed, kernel)) = needed.zip(kernel)
+                && host.largest.as_ref().is_none_or(|largest| needed > largest.needed)
             {
-                host.largest = Some((needed, kernel));
+                host.largest = Some(LargestKernel { program, needed, kernel });
             }
         }
     }
     let full = hosts.values().find(|host| host.needed > memory.get());
-    let Some(HostRanks { ranks, largest: Some((needed, kernel)), .. }) = full else { return Ok(()) };
-    let share = Bytes::new(memory.get() / ranks);
-    let mend = match largest_problem(kernel, share) {
-        Some(option) => {
-            format!("the largest that fits is {option}; or take fewer ranks of a host with --ppn")
-        }
-        None => "take a smaller problem, or fewer ranks of a host with --ppn".to_owned(),
-    };
-    let kernel = kernel.to_string();
-    Err(ExperimentError::input(TooLittleMemory {
-        kernel,
-        needed: *needed,
-        ranks: *ranks,
-        memory,
-        share,
-        mend,
-    }))
+    let Some(HostRanks { ranks, largest: Some(largest), .. }) = full else { return Ok(None) };
+    let LargestKernel { program, needed, kernel } = *largest;
+    Ok(Some(TooLittleMemory { program, kernel: kernel.clone(), needed, ranks: *ranks, memory }))
 }
 
 /// The ranks of a host.
@@ -214,5 +233,13 @@ struct HostRanks<'a> {
     ranks: u64,
     needed: u64,
     /// The kernel of which a rank needs most.
-    largest: Option<(Bytes, &'a KernelName)>,
+    largest: Option<LargestKernel<'a>>,
+}
+
+/// A kernel, the number of its program and the memory of a rank.
+#[derive(Clone, Copy)]
+struct LargestKernel<'a> {
+    program: usize,
+    needed: Bytes,
+    kernel: &'a KernelName,
 }

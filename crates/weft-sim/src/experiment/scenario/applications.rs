@@ -171,9 +171,20 @@ impl ScenarioRequest {
         let place = |(trace, at): (Trace, Vec<EndpointId>)| {
             let places: Vec<_> = places.by_ref().take(at.len()).collect();
             check_joined(&places, layout)?;
-            Ok(Program { places, operations: Operations::Recorded(trace.source()) })
+            Ok::<_, ExperimentError>(Program { places, operations: Operations::Recorded(trace.source()) })
         };
-        seated.into_iter().map(place).collect()
+        let programs = seated.into_iter().map(place).collect::<Result<Vec<_>, _>>()?;
+        let kernels = self.traces.iter().map(|trace| trace.kernel.as_ref());
+        let lack =
+            replay::memory_lack(machine, kernels.zip(programs.iter().map(|program| &program.places[..])))?;
+        match lack {
+            None => Ok(programs),
+            Some(lack) => {
+                let place = &scenario.applications[lack.program].trace;
+                let mend = lack.mend("`ranks_per_host`");
+                Err(ExperimentError::input(format!("{place}: {lack}; {mend}")))
+            }
+        }
     }
 
     /// The network under one way, with the ranks of the applications and the flows beside them.

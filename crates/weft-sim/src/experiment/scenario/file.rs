@@ -141,6 +141,8 @@ pub(super) struct Group {
 pub(super) struct Application {
     /// The name and the role.
     pub(super) group: Group,
+    /// The place in the file that names its trace, as errors begin.
+    pub(super) trace: String,
     /// The endpoints of its ranks, in the order in which they are filled.
     pub(super) on: Vec<EndpointId>,
     /// The field that says them.
@@ -646,10 +648,19 @@ impl Flows<'_> {
                 self.text.refuse(&given.span(), "applications.compute_scale", "it is no factor", mend)
             })?,
         };
+        let trace = self.text.place(&raw.trace.span(), "applications.trace");
         let group = Group { name: raw.name.into_inner(), role };
         let ranks_per_host = raw.ranks_per_host.map(Spanned::into_inner);
         let start = Time::ZERO + start;
-        scenario.applications.push(Application { group, on, places, ranks_per_host, start, compute_scale });
+        scenario.applications.push(Application {
+            group,
+            trace,
+            on,
+            places,
+            ranks_per_host,
+            start,
+            compute_scale,
+        });
         Ok(())
     }
 

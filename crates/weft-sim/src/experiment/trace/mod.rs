@@ -2,6 +2,7 @@
 //! one trace made of another.
 
 mod expand;
+mod follow;
 mod picture;
 mod report;
 mod scale;
@@ -10,11 +11,10 @@ mod windows;
 
 use super::machine::checked;
 use super::replay::recorded_settings;
-use super::{ExperimentError, MachineInput};
+use super::{Control, ExperimentError, MachineInput};
 use expand::OperationExpander;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::error::Error;
 use std::num::NonZeroU32;
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use weft_app::{AppError, Kernel, KernelName};
@@ -30,6 +30,8 @@ pub use weft_formats::{
     CollectiveStats, FlopRate, RankStats, StreamsInfo, TraceInfo, TraceOptions, TraceStats,
 };
 
+/// The name of weft's own format, and how the names of its files end.
+const OWN_FORMAT: &str = "weft";
 /// The begin of the names of parts of a recording.
 const FIRST_PART: &str = "rank-00000.part";
 
@@ -53,9 +55,11 @@ pub fn files(path: &Path, options: &TraceOptions) -> Vec<PathBuf> {
 /// # Errors
 /// What cannot be read, with the file.
 pub fn info(trace: &Path, options: &TraceOptions) -> Result<TraceInfo, ExperimentError> {
-    read(trace, options, TraceInfo::of).map(|(info, parts)| match parts {
-        Some(folder) => TraceInfo { file: folder.display().to_string(), ..info },
-        None => info,
+    read(trace, options, |trace| TraceInfo::of(trace).map_err(ExperimentError::input)).map(|(info, parts)| {
+        match parts {
+            Some(folder) => TraceInfo { file: folder.display().to_string(), ..info },
+            None => info,
+        }
     })
 }
 
@@ -72,7 +76,7 @@ pub fn stats(
         Some(intervals) => TraceStats::with_intervals(trace, intervals),
         None => TraceStats::of(trace),
     };
-    read(trace, options, of).map(|(stats, _)| stats)
+    read(trace, options, |trace| of(trace).map_err(ExperimentError::input)).map(|(stats, _)| stats)
 }
 
 /// A trace that is to be made of another, or of the parts of a recording that was cut off. They stay.
@@ -108,11 +112,11 @@ pub struct NewTrace {
     pub recorded_with: Vec<String>,
 }
 
-/// Makes a trace.
+/// Makes a trace. Where it is interrupted, nothing is left of it.
 ///
 /// # Errors
-/// `output` exists and `force` is not given, or what cannot be read or written.
-pub fn convert(request: &ConvertRequest<'_>) -> Result<NewTrace, ExperimentError> {
+/// `output` exists and `force` is not given, what cannot be read or written, or an interruption.
+pub fn convert(request: &ConvertRequest<'_>, control: Control<'_>) -> Result<NewTrace, ExperimentError> {
     let ConvertRequest { input, output, format, options, machine, force } = request;
     if parts_of(input).is_none() && !input.exists() && kernel_called(input).is_none() {
         let why = format!(
@@ -123,12 +127,18 @@ pub fn convert(request: &ConvertRequest<'_>) -> Result<NewTrace, ExperimentError
         return Err(ExperimentError::input(why));
     }
     check_output(output, *force, &files(input, options))?;
+    // Parts become a trace first, in a folder that has to be removed.
+    let mut preparation = parts_of(input).is_none().then(|| control.interrupt.prepare());
     let write = |trace: &Trace| {
         let settings = recorded_settings(&trace.metadata().header);
         let protocol = library(*machine, &settings)?;
         let mut expander = OperationExpander::new(&protocol, trace).map_err(ExperimentError::input)?;
         let conversion = TraceConversion { trace, output, format: *format, options };
-        let converted = weft_formats::convert(conversion, &mut expander).map_err(ExperimentError::input)?;
+        if kernel_called(input).is_some() && writes_own_format(output, *format) {
+            control.progress.file_size(follow::size_as(std::slice::from_ref(trace), trace));
+        }
+        drop(preparation.take());
+        let converted = follow::write(conversion, &mut expander, control)?;
         Ok::<_, ExperimentError>((converted, expander.expanded(), settings))
     };
     let ((converted, expanded, settings), _) = read(input, options, write)?;
@@ -143,6 +153,14 @@ pub fn convert(request: &ConvertRequest<'_>) -> Result<NewTrace, ExperimentError
     let is_kept = info.virtual_time.is_some();
     let settings = settings.into_iter().filter(|_| !is_kept).map(|(key, value)| format!("{key}={value}"));
     Ok(NewTrace { recorded_with: settings.collect(), info, left_out, expanded })
+}
+
+/// Whether a trace of this name is written in weft's own format.
+fn writes_own_format(output: &Path, format: Option<&str>) -> bool {
+    match format {
+        Some(format) => format == OWN_FORMAT,
+        None => output.extension().is_some_and(|extension| extension == OWN_FORMAT),
+    }
 }
 
 /// Whether a trace may be written at `output`, which is made of files.
@@ -176,12 +194,11 @@ fn library(
 }
 
 /// Reads a trace file, or the trace that parts make; then with their folder.
-fn read<T, E: Into<Box<dyn Error + Send + Sync>>>(
+fn read<T>(
     path: &Path,
     options: &TraceOptions,
-    read: impl FnOnce(&Trace) -> Result<T, E>,
+    read: impl FnOnce(&Trace) -> Result<T, ExperimentError>,
 ) -> Result<(T, Option<PathBuf>), ExperimentError> {
-    let read = |trace: &Trace| read(trace).map_err(ExperimentError::input);
     let Some(folder) = parts_of(path) else {
         return Ok((read(&open(path, options)?)?, None));
     };

@@ -104,8 +104,9 @@ impl FromStr for TracePicture {
 /// # Errors
 /// A trace that cannot be read, or has nothing of this kind.
 pub fn picture(path: &Path, options: &TraceOptions, kind: TracePicture) -> Result<Picture, ExperimentError> {
-    let ((format, stats), _) =
-        read(path, options, |trace| TraceStats::of(trace).map(|stats| (trace.format(), stats)))?;
+    let ((format, stats), _) = read(path, options, |trace| {
+        Ok((trace.format(), TraceStats::of(trace).map_err(ExperimentError::input)?))
+    })?;
     kind.of(&stats, &subtitle(path, format, &stats)).ok_or_else(|| {
         let why = format!(
             "{} has nothing to draw as {kind}: see weft trace stats, and choose another picture with --what",

@@ -16,7 +16,7 @@ const MOST_ROWS: usize = 256;
 /// A trace that cannot be read.
 pub fn report(path: &Path, options: &TraceOptions) -> Result<SectionedReport, ExperimentError> {
     let of = |trace: &Trace| Ok::<_, TraceError>((TraceInfo::of(trace)?, TraceStats::of(trace)?));
-    let ((info, stats), _) = read(path, options, of)?;
+    let ((info, stats), _) = read(path, options, |trace| of(trace).map_err(ExperimentError::input))?;
     let name = path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into());
     Ok(SectionedReport {
         name,

@@ -1,7 +1,7 @@
 //! One trace made of a recording, or of two, at another number of ranks.
 
-use super::{TraceInfo, check_output, files, info, open};
-use crate::experiment::ExperimentError;
+use super::{OWN_FORMAT, TraceInfo, check_output, files, follow, info, open};
+use crate::experiment::{Control, ExperimentError};
 use std::path::{Path, PathBuf};
 use weft_app::scale::{ScaleMode, scaled};
 use weft_formats::{Trace, TraceConversion, TraceOptions};
@@ -21,19 +21,22 @@ pub struct ScaleRequest<'a> {
     pub force: bool,
 }
 
-/// Makes the trace.
+/// Makes the trace. Where it is interrupted, nothing is left of it.
 ///
 /// # Errors
-/// `output` exists and `force` is not given, recordings that follow no law, and what cannot be read or
-/// written.
-pub fn scale(request: &ScaleRequest<'_>) -> Result<TraceInfo, ExperimentError> {
+/// `output` exists and `force` is not given, recordings that follow no law, what cannot be read or written,
+/// or an interruption.
+pub fn scale(request: &ScaleRequest<'_>, control: Control<'_>) -> Result<TraceInfo, ExperimentError> {
     let ScaleRequest { inputs, ranks, mode, output, force } = request;
     let options = TraceOptions::default();
     let read: Vec<PathBuf> = inputs.iter().flat_map(|input| files(input, &options)).collect();
     check_output(output, *force, &read)?;
+    let preparation = control.interrupt.prepare();
     let recordings = inputs.iter().map(|input| open(input, &options)).collect::<Result<Vec<_>, _>>()?;
     let trace = Trace::from(scaled(&recordings, *ranks, *mode).map_err(ExperimentError::input)?);
-    let conversion = TraceConversion { trace: &trace, output, format: Some("weft"), options: &options };
-    weft_formats::convert(conversion, &mut weft_formats::AsItIs).map_err(ExperimentError::input)?;
+    control.progress.file_size(follow::size_as(&recordings, &trace));
+    drop(preparation);
+    let conversion = TraceConversion { trace: &trace, output, format: Some(OWN_FORMAT), options: &options };
+    follow::write(conversion, &mut weft_formats::AsItIs, control)?;
     info(output, &options)
 }
