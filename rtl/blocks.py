@@ -4,7 +4,7 @@ block.toml has:
     registers = 820        # more of them fail the synthesis: is a memory in flip-flops?
     uses = ["float"]       # blocks whose files it needs too
     test_parameters = { TIMEOUT = 5000 }  # parameters of its tests, where not those of the file
-    stimulus = true        # crates/weft-rtl/examples/random_stimulus has some for it
+    stimulus = 10_000_000  # of crates/weft-rtl/examples/random_stimulus: cycles without a difference
     [variants]             # parameters that it is built for, by the bits that tests and tables name
     32 = { EXP = 8 }
     [bug]                  # put into the block on purpose, for the tests of weft --rtl, which has it in step
@@ -40,7 +40,7 @@ class Block:
     uses: tuple[str, ...]
     test_parameters: dict[str, int]
     variants: dict[str, dict[str, int]]
-    stimulus: bool
+    stimulus: int
     bug: Bug | None
 
     @staticmethod
@@ -49,7 +49,7 @@ class Block:
         text = tomllib.loads(file.read_text())
         bug = Bug(**text["bug"]) if "bug" in text else None
         uses, parameters = tuple(text.get("uses", [])), text.get("test_parameters", {})
-        variants, stimulus = text.get("variants", {"": {}}), text.get("stimulus", False)
+        variants, stimulus = text.get("variants", {"": {}}), text.get("stimulus", 0)
         return Block(file.parent.name, text["registers"], uses, parameters, variants, stimulus, bug)
 
     def named(self, variant: str, between: str = " of ") -> str:

@@ -129,9 +129,10 @@ def random(block: Block, arguments: argparse.Namespace) -> int:
     subprocess.run(cargo, cwd=ROOT, check=True)
     example = ROOT / "target" / profile[-1].removeprefix("--") / "examples/random_stimulus"
     began = time.monotonic()
-    command = [str(example), block.name, str(arguments.cycles), str(arguments.seed)]
+    cycles = min(arguments.cycles, block.stimulus)
+    command = [str(example), block.name, str(cycles), str(arguments.seed)]
     done = subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.PIPE, text=True)
-    speed = arguments.cycles / (time.monotonic() - began)
+    speed = cycles / (time.monotonic() - began)
     print(json.dumps({"cycles_per_second": speed}) if arguments.json else done.stdout, end="")
     return done.returncode
 

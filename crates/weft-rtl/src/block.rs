@@ -26,6 +26,14 @@ pub(crate) trait BlockInStep: Send {
     where
         Self: Sized;
 
+    /// Cycles by which it is stepped behind the run: what happens at a time is reported up to a packet later.
+    fn behind() -> u64
+    where
+        Self: Sized,
+    {
+        32
+    }
+
     /// Takes what has crossed a port of the model's block.
     fn take(&mut self, event: &PortEvent);
 
@@ -58,6 +66,13 @@ macro_rules! blocks {
             pub const fn name(self) -> &'static str {
                 match self {
                     $(BlockName::$name => $word,)*
+                }
+            }
+
+            /// Cycles by which it is stepped behind the run.
+            pub(crate) fn behind(self) -> u64 {
+                match self {
+                    $(BlockName::$name => <$in_step>::behind(),)*
                 }
             }
 

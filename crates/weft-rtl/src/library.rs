@@ -66,6 +66,12 @@ pub enum RtlError {
         /// The block, or the port of a block.
         what: String,
     },
+    /// Blocks that are stepped so far behind the run that others cannot be.
+    #[error(
+        "--rtl: allreduce runs apart from segmentation and rdma_receive, which are stepped further behind \
+         the run: name it in a run of its own"
+    )]
+    Apart,
     /// A name that is no block's, and the names of blocks.
     #[error("--rtl: there is no RTL of `{0}`; there is RTL of {1}")]
     UnknownBlock(String, String),

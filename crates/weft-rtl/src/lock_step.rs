@@ -13,9 +13,6 @@ use weft_nic::ExanetParameters;
 use weft_nic::ports::{Crossing, PortEvent};
 use weft_units::{Clock, EndpointId, Time};
 
-/// Cycles by which the RTL is behind the run: what happens at a time is reported up to a packet later, and
-/// the send unit may do what the model does some turns later.
-const BEHIND: u64 = 1024;
 /// Cycles for which the RTL goes on behind the end of the run.
 const BEYOND: u64 = 400;
 
@@ -30,6 +27,8 @@ pub struct LockStep {
     /// Interfaces that are open, of endpoints where nothing else has happened.
     opened: BTreeMap<EndpointId, Vec<PortEvent>>,
     waves: Option<Waves>,
+    /// Cycles by which the RTL is behind the run.
+    behind: u64,
     /// The first difference: nothing is compared behind it.
     difference: Option<Difference>,
 }
@@ -48,6 +47,11 @@ impl LockStep {
         let library = library.of_machine(parameters);
         blocks.iter().try_for_each(|block| library.check_bus(block.name()))?;
         blocks.iter().try_for_each(|block| block.check(&library, parameters))?;
+        let behind: BTreeSet<u64> = blocks.iter().map(|block| block.behind()).collect();
+        // The accelerator's vectors are known as they are only so far behind the run.
+        if blocks.contains(&BlockName::Allreduce) && behind.len() > 1 {
+            return Err(RtlError::Apart);
+        }
         Ok(LockStep {
             library,
             blocks: blocks.clone(),
@@ -56,6 +60,7 @@ impl LockStep {
             endpoints: BTreeMap::new(),
             opened: BTreeMap::new(),
             waves: None,
+            behind: behind.last().copied().unwrap_or_default(),
             difference: None,
         })
     }
@@ -114,7 +119,7 @@ impl LockStep {
     /// Steps the RTL up to where the run is, but for what may still be reported. Returns the first
     /// difference.
     pub fn advance(&mut self, now: Time) -> Option<&Difference> {
-        let before = edge(&self.clock, now).saturating_sub(BEHIND);
+        let before = edge(&self.clock, now).saturating_sub(self.behind);
         self.step_before(before)
     }
 

@@ -319,6 +319,11 @@ impl BlockInStep for RdmaReceiveInStep {
         })
     }
 
+    /// The send unit may do what its model does some turns later, and cells come to the receive unit so.
+    fn behind() -> u64 {
+        1024
+    }
+
     fn take(&mut self, event: &PortEvent) {
         match event.what {
             Crossing::Opened { interface, domain } if u64::from(interface) < self.interfaces => {

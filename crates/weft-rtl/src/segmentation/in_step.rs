@@ -197,6 +197,11 @@ impl BlockInStep for SegmentationInStep {
         })
     }
 
+    /// The send unit may do what its model does some turns later, and cells come to the receive unit so.
+    fn behind() -> u64 {
+        1024
+    }
+
     fn take(&mut self, event: &PortEvent) {
         let at = event.at;
         match event.what {
