@@ -14,7 +14,7 @@ int main(void)
     weft_rank *rank;
     weft_interface *port, *other;
     char header[16] = "", payload[32];
-    uint64_t at = 0;
+    weft_port_arrival arrival = {0};
     uint32_t credit = 0;
     if (weft_open(&rank) != 0)
         return 2;
@@ -36,10 +36,10 @@ int main(void)
     if (weft_port_send(port, to, header, me == 0 ? "from 0" : "from 1", 7) != 0)
         return 7;
     ptrdiff_t length;
-    while ((length = weft_port_take(port, header, payload, sizeof payload, &at)) == -EAGAIN)
+    while ((length = weft_port_take(port, header, payload, sizeof payload, &arrival)) == -EAGAIN)
         weft_wait_until(rank, UINT64_MAX);
     printf("port %u of node %u, credit %u: %s after %u ns\n", 1 - me, to.node, credit,
-           length == 7 ? payload : "?", (unsigned)((at - 2000000) / 1000));
+           length == 7 ? payload : "?", (unsigned)((arrival.at_ps - 2000000) / 1000));
     return 0;
 }
 "#;

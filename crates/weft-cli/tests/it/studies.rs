@@ -224,7 +224,7 @@ fn mistakes_of_how_it_is_shown_are_told_first() {
         (
             "ranks = [2, 4, 8]",
             "ranks = [2, 8.5]",
-            "study.toml:18: `vary.ranks`: invalid value '8.5' for '--ranks <N>': `8.5` is not a whole number",
+            "study.toml:19: `vary.ranks`: invalid value '8.5' for '--ranks <N>': `8.5` is not a whole number",
         ),
         (
             "over = \"ranks\"",

@@ -145,7 +145,7 @@ fn named_cases_are_one_line() {
     let cases = r#"
 command = "app"
 [fixed]
-machine = "bxi3-fattree"
+machine = "exanest"
 app = "halo3d"
 [[cases]]
 case = "one host"
