@@ -276,7 +276,7 @@ fn faults_and_time_outs_are_in_the_breakdown() {
     assert!(count > 0 && time % 50.0 == 0.0, "{repeated}");
     assert_eq!(told(of_repeated, "link", "").0, 6, "{repeated}");
 
-    // With seed 1 two blocks are repeated in turns, and the wait of the second is told as one in the send unit.
+    // With seed 1 two blocks are repeated in turns: the second one waits in the send unit, it says.
     let drops = "faults=[{class=\"qfdb\",drop=20_000}]";
     let lost = [&once[..], &["--sizes", "64K", "--seed", "3", "--set", drops]].concat();
     let lost = rows(&lost).remove(0);
