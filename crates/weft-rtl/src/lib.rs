@@ -31,6 +31,7 @@ mod library;
 mod lock_step;
 mod mailbox;
 mod packetizer;
+mod ports;
 mod rdma_receive;
 mod segmentation;
 mod sources;

@@ -24,7 +24,8 @@ const fn form(path: &'static str, takes: &'static str, written: &'static str) ->
     FieldForm { path, takes, written }
 }
 
-const FORMS: [FieldForm; 18] = [
+const FORMS: [FieldForm; 19] = [
+    text("title", "title = \"a heading\""),
     form("keep", "a list of tables", "keep = [\"messages\"]"),
     form("table", "a list of measured fields", "table = [\"run_time_us\"]"),
     form("derive", "a list of columns", "[[derive]] above name, of and as"),

@@ -8,6 +8,7 @@
 use super::NAME;
 use super::ports::{AllreduceOutputs, AllreducePorts};
 use crate::library::{Instance, RtlError, RtlLibrary};
+use crate::ports::reset;
 use crate::words::BusWord;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -78,20 +79,11 @@ pub(super) fn begin(
     endpoint: EndpointId,
 ) -> Result<(Instance, AllreducePorts), RtlError> {
     let mut rtl = library.create(NAME)?;
-    let ports = AllreducePorts::of(&rtl)?;
-    rtl.set(ports.node, endpoint.0.into());
-    rtl.set(ports.register_strobe, 0xFF);
-    for always in [ports.register_answer_ready, ports.ar_ready, ports.aw_ready] {
-        rtl.set(always, 1);
-    }
-    rtl.set(ports.reset, 1);
+    let ports = AllreducePorts::begin(&mut rtl)?;
+    reset(&mut rtl, endpoint, CLEARING)?;
+    ports.registers.store(&mut rtl, Some((NOTIFY, WORD_AT)));
     rtl.cycle();
-    rtl.cycle();
-    rtl.set(ports.reset, 0);
-    (0..CLEARING).for_each(|_| rtl.cycle());
-    ports.write_register(&mut rtl, Some((NOTIFY, WORD_AT)));
-    rtl.cycle();
-    ports.write_register(&mut rtl, None);
+    ports.registers.store(&mut rtl, None);
     Ok((rtl, ports))
 }
 
@@ -176,13 +168,9 @@ impl AllreduceInputs {
         takes: Takes,
     ) -> AllreduceOutputs {
         let register = self.registers.front().copied().filter(|write| write.cycle <= cycle);
-        ports.write_register(rtl, register.map(|write| (write.address, write.value)));
+        ports.registers.store(rtl, register.map(|write| (write.address, write.value)));
         let word = self.coming.front().copied().filter(|word| word.cycle <= cycle);
-        rtl.set(ports.net_valid, word.is_some().into());
-        if let Some(word) = word {
-            rtl.set(ports.net_data, word.data);
-            rtl.set(ports.net_last, word.last.into());
-        }
+        ports.coming.offer(rtl, word);
         let place = self.reads.iter().position(|read| read.cycle <= cycle);
         let read = place.map(|place| (place, self.reads[place]));
         rtl.set(ports.r_valid, read.is_some().into());
@@ -194,18 +182,18 @@ impl AllreduceInputs {
         let answer = self.answers.front().copied().filter(|answer| answer.cycle <= cycle);
         rtl.set(ports.b_valid, answer.is_some().into());
         rtl.set(ports.b_id, answer.is_some_and(|answer| answer.is_word).into());
-        rtl.set(ports.out_ready, takes.packet.into());
+        ports.going.set_ready(rtl, takes.packet);
         rtl.set(ports.w_ready, takes.write.into());
         rtl.cycle();
         self.cycle = cycle + 1;
         if register.is_some() || word.is_some() || read.is_some() || answer.is_some() || takes.packet {
             self.rests_from = cycle + REST;
         }
-        let is_written = register.is_some() && rtl.get(ports.register_ready) != 0;
+        let is_written = register.is_some() && ports.registers.is_ready(rtl);
         if is_written {
             self.registers.pop_front();
         }
-        if word.is_some() && rtl.get(ports.net_ready) != 0 {
+        if word.is_some() && ports.coming.is_ready(rtl) {
             self.coming.pop_front();
         }
         if let Some((place, _)) = read

@@ -2,6 +2,7 @@
 
 use crate::difference::Difference;
 use crate::endpoint::BlockPlace;
+use crate::ports::OfferedWord;
 use crate::words::packet_words;
 use std::collections::VecDeque;
 use weft_nic::Header;
@@ -23,13 +24,6 @@ pub(super) fn words_of(
         PacketFields { target, header, size, source, number, ends_transfer: false }.encode(vector)
     });
     packet_words(&control.expect("nodes and blocks fit the header"), vector)
-}
-
-/// The word on the way out in a cycle.
-pub(super) struct OfferedWord {
-    pub valid: u128,
-    pub data: u128,
-    pub last: u128,
 }
 
 /// A packet that is due from a cycle on.

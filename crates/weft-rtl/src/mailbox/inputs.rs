@@ -3,6 +3,7 @@
 use super::{NAME, base};
 use crate::bus::{Bus, BusWords};
 use crate::library::{Instance, RtlError, RtlLibrary, RtlPort};
+use crate::ports::{RegisterPorts, reset};
 use crate::words::SmallMessage;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -19,30 +20,20 @@ const REMEMBERED: usize = 1 << 14;
 
 /// The ports.
 pub(super) struct MailboxPorts {
-    reset: RtlPort,
-    node: RtlPort,
+    registers: RegisterPorts,
     net_valid: RtlPort,
     net_ready: RtlPort,
     net_data: Bus,
     net_last: RtlPort,
     answer_valid: RtlPort,
-    answer_ready: RtlPort,
     pub answer_data: Bus,
     answer_last: RtlPort,
     aw_valid: RtlPort,
-    aw_ready: RtlPort,
     aw_address: RtlPort,
     w_valid: RtlPort,
-    w_ready: RtlPort,
     pub w_data: Bus,
     w_last: RtlPort,
     b_valid: RtlPort,
-    register_address: RtlPort,
-    register_data: RtlPort,
-    register_strobe: RtlPort,
-    register_valid: [RtlPort; 2],
-    register_ready: RtlPort,
-    register_answer_ready: RtlPort,
 }
 
 /// Words on a bus.
@@ -103,33 +94,28 @@ pub(super) struct MailboxInputs {
 }
 
 impl MailboxPorts {
-    pub fn new(rtl: &Instance, bus: u32) -> Result<MailboxPorts, RtlError> {
+    /// The ports, with those set that do not change.
+    pub fn begin(rtl: &mut Instance, bus: u32) -> Result<MailboxPorts, RtlError> {
+        let registers = RegisterPorts::begin(rtl, 19)?;
+        for always in ["m_axis_net_tready", "m_axi_awready", "m_axi_wready"] {
+            rtl.set(rtl.port(always, 1)?, 1);
+        }
         let port = |name: &str, bits| rtl.port(name, bits);
         Ok(MailboxPorts {
-            reset: port("reset", 1)?,
-            node: port("node", 22)?,
+            registers,
             net_valid: port("s_axis_net_tvalid", 1)?,
             net_ready: port("s_axis_net_tready", 1)?,
             net_data: Bus::of_network(port("s_axis_net_tdata", bus)?),
             net_last: port("s_axis_net_tlast", 1)?,
             answer_valid: port("m_axis_net_tvalid", 1)?,
-            answer_ready: port("m_axis_net_tready", 1)?,
             answer_data: Bus::of_network(port("m_axis_net_tdata", bus)?),
             answer_last: port("m_axis_net_tlast", 1)?,
             aw_valid: port("m_axi_awvalid", 1)?,
-            aw_ready: port("m_axi_awready", 1)?,
             aw_address: port("m_axi_awaddr", 49)?,
             w_valid: port("m_axi_wvalid", 1)?,
-            w_ready: port("m_axi_wready", 1)?,
             w_data: Bus::of_memory(port("m_axi_wdata", bus)?),
             w_last: port("m_axi_wlast", 1)?,
             b_valid: port("m_axi_bvalid", 1)?,
-            register_address: port("s_axil_awaddr", 19)?,
-            register_data: port("s_axil_wdata", 64)?,
-            register_strobe: port("s_axil_wstrb", 8)?,
-            register_valid: [port("s_axil_awvalid", 1)?, port("s_axil_wvalid", 1)?],
-            register_ready: port("s_axil_awready", 1)?,
-            register_answer_ready: port("s_axil_bready", 1)?,
         })
     }
 
@@ -137,23 +123,13 @@ impl MailboxPorts {
     pub fn reset(&self, rtl: &mut Instance, node: EndpointId, library: &RtlLibrary) -> Result<(), RtlError> {
         let entries = library.parameter(NAME, "ENTRIES")?;
         let clearing = library.parameter(NAME, "REMEMBERED")? + 2;
-        rtl.set(self.node, node.0.into());
-        rtl.set(self.register_strobe, 0xFF);
-        rtl.set(self.register_answer_ready, 1);
-        for port in [self.answer_ready, self.aw_ready, self.w_ready] {
-            rtl.set(port, 1);
-        }
-        rtl.set(self.reset, 1);
-        rtl.cycle();
-        rtl.cycle();
-        rtl.set(self.reset, 0);
-        (0..clearing).for_each(|_| rtl.cycle());
+        reset(rtl, node, clearing)?;
         for interface in 0..library.parameter(NAME, "INTERFACES")? {
             let address = SYSTEM | (interface as u32) << 12 | 8;
-            self.write_register(rtl, Some((address, base(interface as u16, entries))));
+            self.registers.store(rtl, Some((address, base(interface as u16, entries))));
             rtl.cycle();
         }
-        self.write_register(rtl, None);
+        self.registers.store(rtl, None);
         Ok(())
     }
 
@@ -166,17 +142,6 @@ impl MailboxPorts {
             *footer ^= 1;
         }
         self.net_data.side_by_side(&words)
-    }
-
-    #[inline]
-    fn write_register(&self, rtl: &mut Instance, write: Option<(u32, u64)>) {
-        if let Some((address, value)) = write {
-            rtl.set(self.register_address, address.into());
-            rtl.set(self.register_data, value.into());
-        }
-        for port in self.register_valid {
-            rtl.set(port, write.is_some().into());
-        }
     }
 }
 
@@ -229,7 +194,7 @@ impl MailboxInputs {
         let word = self.words.front().copied().filter(|word| word.cycle <= cycle);
         let register = self.registers.front().filter(|write| write.cycle <= cycle);
         let register = register.map(|write| (write.address, write.value));
-        ports.write_register(rtl, register);
+        ports.registers.store(rtl, register);
         rtl.set(ports.net_valid, word.is_some().into());
         if let Some(word) = word {
             ports.net_data.set(rtl, &word.words);
@@ -247,7 +212,7 @@ impl MailboxInputs {
             self.words.pop_front();
             self.unanswered += u32::from(word.last);
         }
-        if register.is_some() && rtl.get(ports.register_ready) != 0 {
+        if register.is_some() && ports.registers.is_ready(rtl) {
             self.registers.pop_front();
         }
         self.cycle = cycle + 1;
@@ -316,7 +281,7 @@ pub(super) fn begin(
     endpoint: EndpointId,
 ) -> Result<(Instance, MailboxPorts), RtlError> {
     let mut rtl = library.create(NAME)?;
-    let ports = MailboxPorts::new(&rtl, library.parameter(NAME, "DATA_WIDTH")? as u32)?;
+    let ports = MailboxPorts::begin(&mut rtl, library.parameter(NAME, "DATA_WIDTH")? as u32)?;
     ports.reset(&mut rtl, endpoint, library)?;
     Ok((rtl, ports))
 }

@@ -7,6 +7,7 @@
 
 use super::NAME;
 use crate::library::{Instance, RtlError, RtlLibrary, RtlPort};
+use crate::ports::{OfferedWord, PagePorts, StreamPorts, reset};
 use crate::words::{AnswerWords, BusWord, SmallMessage, edge};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,24 +30,11 @@ const ANSWERED: std::ops::RangeInclusive<u128> = 2..=4;
 
 /// The ports.
 pub(super) struct PacketizerPorts {
-    reset: RtlPort,
-    node: RtlPort,
+    pages: PagePorts,
     number: RtlPort,
-    store_valid: [RtlPort; 2],
-    store_ready: RtlPort,
-    store_address: RtlPort,
-    store_data: RtlPort,
-    store_strobe: RtlPort,
-    store_last: RtlPort,
-    store_answer_ready: RtlPort,
-    net_valid: RtlPort,
-    net_ready: RtlPort,
-    net_data: RtlPort,
-    net_last: RtlPort,
-    answer_valid: RtlPort,
-    answer_ready: RtlPort,
-    answer_data: RtlPort,
-    answer_last: RtlPort,
+    /// Packets to the network, and answers from it.
+    packets: StreamPorts,
+    answers: StreamPorts,
     change_valid: RtlPort,
     change_channel: RtlPort,
     change_state: RtlPort,
@@ -143,50 +131,25 @@ pub(super) fn begin(
     let mut rtl = library.create(NAME)?;
     let channels = library.parameter(NAME, "CHANNELS")? as u32;
     let all = library.parameter(NAME, "INTERFACES")? as u32 * channels;
-    let ports = PacketizerPorts::new(&rtl, all)?;
-    ports.reset(&mut rtl, endpoint, u64::from(all) + 2);
+    let ports = PacketizerPorts::begin(&mut rtl, all)?;
+    reset(&mut rtl, endpoint, u64::from(all) + 2)?;
     Ok((rtl, ports, PacketizerInputs::new(channels, all)))
 }
 
 impl PacketizerPorts {
-    fn new(rtl: &Instance, channels: u32) -> Result<PacketizerPorts, RtlError> {
+    /// The ports, with those set that do not change.
+    fn begin(rtl: &mut Instance, channels: u32) -> Result<PacketizerPorts, RtlError> {
+        let pages = PagePorts::begin(rtl, 19)?;
         let port = |name: &str, bits| rtl.port(name, bits);
         Ok(PacketizerPorts {
-            reset: port("reset", 1)?,
-            node: port("node", 22)?,
+            pages,
             number: port("number", 32)?,
-            store_valid: [port("s_axi_awvalid", 1)?, port("s_axi_wvalid", 1)?],
-            store_ready: port("s_axi_awready", 1)?,
-            store_address: port("s_axi_awaddr", 19)?,
-            store_data: port("s_axi_wdata", 128)?,
-            store_strobe: port("s_axi_wstrb", 16)?,
-            store_last: port("s_axi_wlast", 1)?,
-            store_answer_ready: port("s_axi_bready", 1)?,
-            net_valid: port("m_axis_net_tvalid", 1)?,
-            net_ready: port("m_axis_net_tready", 1)?,
-            net_data: port("m_axis_net_tdata", 128)?,
-            net_last: port("m_axis_net_tlast", 1)?,
-            answer_valid: port("s_axis_net_tvalid", 1)?,
-            answer_ready: port("s_axis_net_tready", 1)?,
-            answer_data: port("s_axis_net_tdata", 128)?,
-            answer_last: port("s_axis_net_tlast", 1)?,
+            packets: StreamPorts::to_network(rtl)?,
+            answers: StreamPorts::from_network(rtl)?,
             change_valid: port("change_valid", 1)?,
             change_channel: port("change_channel", channels.trailing_zeros())?,
             change_state: port("change_state", 3)?,
         })
-    }
-
-    /// Resets the RTL, before the run's first cycle.
-    fn reset(&self, rtl: &mut Instance, node: EndpointId, clearing: u64) {
-        rtl.set(self.node, node.0.into());
-        rtl.set(self.store_strobe, 0xFFFF);
-        rtl.set(self.store_last, 1);
-        rtl.set(self.store_answer_ready, 1);
-        rtl.set(self.reset, 1);
-        rtl.cycle();
-        rtl.cycle();
-        rtl.set(self.reset, 0);
-        (0..clearing).for_each(|_| rtl.cycle());
     }
 }
 
@@ -317,27 +280,19 @@ impl PacketizerInputs {
         let answer = self.answers.front().copied().filter(|word| word.cycle <= cycle);
         let in_turn = |sending: &Sending| sending.from <= cycle && sending.use_of_it != PacketUse::Stale;
         let ready = takes == NetworkTakes::All || self.sending.front().is_some_and(in_turn);
+        ports.pages.store(rtl, store.map(|store| (store.address, store.data)));
         if let Some(store) = store {
-            rtl.set(ports.store_address, store.address.into());
-            rtl.set(ports.store_data, store.data);
             rtl.set(ports.number, store.number.into());
         }
-        for port in ports.store_valid {
-            rtl.set(port, store.is_some().into());
-        }
-        rtl.set(ports.answer_valid, answer.is_some().into());
-        if let Some(word) = answer {
-            rtl.set(ports.answer_data, word.data);
-            rtl.set(ports.answer_last, word.last.into());
-        }
-        rtl.set(ports.net_ready, ready.into());
+        ports.answers.offer(rtl, answer);
+        ports.packets.set_ready(rtl, ready);
         rtl.cycle();
         self.cycle = cycle + 1;
         if store.is_some() || answer.is_some() || ready {
             self.rests_from = cycle + REST;
         }
         if let Some(store) = store
-            && rtl.get(ports.store_ready) != 0
+            && ports.pages.is_ready(rtl)
         {
             if urgent.is_some() {
                 self.stores.pop_front()
@@ -346,7 +301,7 @@ impl PacketizerInputs {
             };
             self.unanswered += u32::from(store.address & (SYSTEM | 0xFF) == DESCRIPTOR && urgent.is_some());
         }
-        if answer.is_some() && rtl.get(ports.answer_ready) != 0 {
+        if answer.is_some() && ports.answers.is_ready(rtl) {
             self.answers.pop_front();
         }
         let change = (rtl.get(ports.change_valid) != 0)
@@ -356,11 +311,12 @@ impl PacketizerInputs {
         {
             self.unanswered = self.unanswered.saturating_sub(1);
         }
+        let OfferedWord { valid, data, last } = ports.packets.offered(rtl);
         let mut outputs = PacketizerOutputs {
             taken: ready,
-            valid: rtl.get(ports.net_valid),
-            data: rtl.get(ports.net_data),
-            last: rtl.get(ports.net_last),
+            valid,
+            data,
+            last,
             expected: None,
             may_be_offered: self.made.iter().any(|made| made.cycle <= cycle)
                 || self.sending.iter().any(|sending| sending.made <= cycle),

@@ -15,6 +15,7 @@ use crate::cells::{BlockAnswerWords, CellMessage};
 use crate::difference::Difference;
 use crate::endpoint::BlockPlace;
 use crate::library::{Instance, RtlError, RtlLibrary};
+use crate::ports::{OfferedWord, reset};
 use crate::words::{BusWord, edge};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -242,8 +243,7 @@ impl RdmaReceiveInStep {
     /// Compares what the network is offered with what the model sends.
     fn compare_answer(&mut self, cycle: u64, ready: bool) -> Result<(), Difference> {
         let (rtl, ports, place) = (&self.rtl, &self.ports, &self.place);
-        let (valid, data, last) =
-            (rtl.get(ports.answer_valid), rtl.get(ports.answer_data), rtl.get(ports.answer_last));
+        let OfferedWord { valid, data, last } = ports.answers.offered(rtl);
         if !ready {
             // The RTL answers no earlier than it could know.
             let may_be_offered = self.due.front().is_some_and(|due| *due <= cycle);
@@ -287,15 +287,15 @@ impl BlockInStep for RdmaReceiveInStep {
 
     fn begin(library: &Arc<RtlLibrary>, place: BlockPlace) -> Result<RdmaReceiveInStep, RtlError> {
         let mut rtl = library.create(NAME)?;
-        let ports = ReceivePorts::new(&rtl)?;
+        let ports = ReceivePorts::begin(&mut rtl)?;
         let channels = library.parameter(NAME, "CHANNELS")?;
-        ports.reset(&mut rtl, place.endpoint, channels + 2);
+        reset(&mut rtl, place.endpoint, channels + 2)?;
         let interfaces = library.parameter(NAME, "INTERFACES")?;
         for interface in 0..interfaces as u16 {
-            ports.write_register(&mut rtl, Some((u32::from(interface) << 12 | BASE, queue(interface))));
+            ports.registers.store(&mut rtl, Some((u32::from(interface) << 12 | BASE, queue(interface))));
             rtl.cycle();
         }
-        ports.write_register(&mut rtl, None);
+        ports.registers.store(&mut rtl, None);
         Ok(RdmaReceiveInStep {
             place,
             rtl,
@@ -364,24 +364,20 @@ impl BlockInStep for RdmaReceiveInStep {
         let due = self.due.front().is_none_or(|due| *due <= cycle);
         let ready = due && self.sending.front().is_some_and(|sending| sending.from <= cycle);
         let (rtl, ports) = (&mut self.rtl, &self.ports);
-        rtl.set(ports.net_valid, word.is_some().into());
-        if let Some(word) = word {
-            rtl.set(ports.net_data, word.data);
-            rtl.set(ports.net_last, word.last.into());
-        }
-        ports.write_register(rtl, register.map(|(_, address, value)| (address, value)));
+        ports.cells.offer(rtl, word);
+        ports.registers.store(rtl, register.map(|(_, address, value)| (address, value)));
         rtl.set(ports.w_ready, takes_word.into());
         rtl.set(ports.b_valid, answers.into());
-        rtl.set(ports.answer_ready, ready.into());
+        ports.answers.set_ready(rtl, ready);
         rtl.cycle();
         self.cycle = cycle + 1;
         if word.is_some() || register.is_some() || answers || takes_word || ready {
             self.rests_from = cycle + REST;
         }
-        if word.is_some() && rtl.get(ports.net_ready) != 0 {
+        if word.is_some() && ports.cells.is_ready(rtl) {
             self.words.pop_front();
         }
-        if register.is_some() && rtl.get(ports.register_ready) != 0 {
+        if register.is_some() && ports.registers.is_ready(rtl) {
             self.registers.pop_front();
         }
         if answers && rtl.get(ports.b_ready) != 0 {

@@ -10,13 +10,14 @@
 //! Destination addresses: the model's descriptors have none, and here a transfer goes to the address 0.
 
 use super::ports::SegmentationPorts;
-use super::turns::{AskedBurst, CellTurns, SentWord};
+use super::turns::{AskedBurst, CellTurns};
 use super::{DESCRIPTOR, NAME, PAGE_CHANNELS, WORD, check, cut};
 use crate::block::BlockInStep;
 use crate::cells::{BlockAnswerWords, CellMessage};
 use crate::difference::Difference;
 use crate::endpoint::BlockPlace;
 use crate::library::{Instance, RtlError, RtlLibrary};
+use crate::ports::reset;
 use crate::words::{BusWord, edge};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -178,9 +179,9 @@ impl BlockInStep for SegmentationInStep {
 
     fn begin(library: &Arc<RtlLibrary>, place: BlockPlace) -> Result<SegmentationInStep, RtlError> {
         let mut rtl = library.create(NAME)?;
-        let ports = SegmentationPorts::new(&rtl)?;
+        let ports = SegmentationPorts::begin(&mut rtl)?;
         let channels = library.parameter(NAME, "PAGES")? * PAGE_CHANNELS;
-        ports.reset(&mut rtl, place.endpoint, channels + 2);
+        reset(&mut rtl, place.endpoint, channels + 2)?;
         Ok(SegmentationInStep {
             place,
             rtl,
@@ -237,31 +238,21 @@ impl BlockInStep for SegmentationInStep {
         let answer = self.answers.front().copied().filter(|answer| answer.word.cycle <= cycle);
         let (word, ready) = (self.turns.word(cycle), self.turns.takes(cycle));
         let (rtl, ports) = (&mut self.rtl, &self.ports);
-        if let Some(store) = store {
-            rtl.set(ports.store_address, store.address.into());
-            rtl.set(ports.store_data, store.data);
-        }
-        for port in ports.store_valid {
-            rtl.set(port, store.is_some().into());
-        }
+        ports.pages.store(rtl, store.map(|store| (store.address, store.data)));
         rtl.set(ports.data_valid, word.is_some().into());
         if let Some(word) = word {
             rtl.set(ports.data, word.data);
             rtl.set(ports.data_last, word.last.into());
         }
-        rtl.set(ports.answer_valid, answer.is_some().into());
-        if let Some(AnswerWord { word, .. }) = answer {
-            rtl.set(ports.answer_data, word.data);
-            rtl.set(ports.answer_last, word.last.into());
-        }
-        rtl.set(ports.net_ready, ready.into());
+        ports.answers.offer(rtl, answer.map(|answer| answer.word));
+        ports.cells.set_ready(rtl, ready);
         rtl.cycle();
         self.cycle = cycle + 1;
         if store.is_some() || answer.is_some() || ready || word.is_some() {
             self.rests_from = cycle + REST;
         }
         if let Some(store) = store
-            && rtl.get(ports.store_ready) != 0
+            && ports.pages.is_ready(rtl)
         {
             // Its last word starts a transfer.
             let starts = store.address & SYSTEM == 0 && store.address >> 4 & 3 == 3;
@@ -276,7 +267,7 @@ impl BlockInStep for SegmentationInStep {
             self.turns.take_word();
         }
         if let Some(AnswerWord { ends, .. }) = answer
-            && rtl.get(ports.answer_ready) != 0
+            && ports.answers.is_ready(rtl)
         {
             self.answers.pop_front();
             // Its timers run until then.
@@ -291,11 +282,7 @@ impl BlockInStep for SegmentationInStep {
             address: rtl.get(ports.read_address),
             words: rtl.get(ports.read_length) + 1,
         };
-        let sent = SentWord {
-            valid: rtl.get(ports.net_valid),
-            data: rtl.get(ports.net_data),
-            last: rtl.get(ports.net_last),
-        };
+        let sent = ports.cells.offered(rtl);
         self.turns.compare_read(&self.place, cycle, &asked)?;
         self.turns.compare_cell(&self.place, cycle, &sent)
     }

@@ -12,6 +12,7 @@ use super::WORD;
 use crate::cells::CellMessage;
 use crate::difference::Difference;
 use crate::endpoint::BlockPlace;
+use crate::ports::OfferedWord;
 use crate::words::BusWord;
 use std::collections::VecDeque;
 
@@ -22,7 +23,7 @@ const BORDER: u64 = 4096;
 const READ_LATE: u64 = 40;
 /// The same, and cycles by which a cell may be late, where turns are not the model's, or a read is held up.
 const MOST_LATE: u64 = 512;
-/// CellTurns by which a cell may be early.
+/// Turns by which a cell may be early.
 const MOST_EARLY: usize = 16;
 
 /// A burst of reads: its address and its words.
@@ -83,13 +84,6 @@ pub(super) struct AskedBurst {
     pub valid: u128,
     pub address: u128,
     pub words: u128,
-}
-
-/// The RTL's word on the network's bus.
-pub(super) struct SentWord {
-    pub valid: u128,
-    pub data: u128,
-    pub last: u128,
 }
 
 impl CellTurns {
@@ -225,7 +219,7 @@ impl CellTurns {
         &mut self,
         place: &BlockPlace,
         cycle: u64,
-        found: &SentWord,
+        found: &OfferedWord,
     ) -> Result<(), Difference> {
         let Some(from) = self.sending.front().copied().filter(|from| *from <= cycle) else {
             let may_be_offered = self.cells.front().is_some_and(|cell| cell.ready <= cycle);
@@ -327,7 +321,7 @@ mod tests {
             assert_eq!(ask(&mut turns, 104, (1, 0)), None);
             turns.sent(130);
             let words = message((1, 0)).words();
-            let found = SentWord { valid: u128::from(late == 0), data: words[0], last: 0 };
+            let found = OfferedWord { valid: u128::from(late == 0), data: words[0], last: 0 };
             let found = turns.compare_cell(&place(), 130, &found).err().map(|difference| difference.signal);
             assert_eq!(found, told);
         }

@@ -7,8 +7,8 @@ use weft_units::{Bytes, RankId};
 
 /// Operations between two looks at how far it has come.
 const OPERATIONS_PER_LOOK: u64 = 10_000;
-/// Bytes of an operation of an application in weft's own format: 4 in the mean, of 2.1 for `som` to 5.5 for
-/// `halo3d`, on 64 and 1,000 ranks.
+/// Bytes of an operation of an application in weft's own format: 4 in the mean, from 0.5 for
+/// `broadcast-storm` to 5.5 for `halo3d`, on 64 and 1,000 ranks.
 const KERNEL_OPERATION_BYTES: u64 = 4;
 
 /// The size in weft's own format of a trace with as many bytes for each operation as `sources` have.
