@@ -26,6 +26,7 @@ Size = int | str
 # Tags are numbers of 31 bits, as MPI has them.
 MAX_TAG = 2**31 - 1
 MAX_BYTES = 2**62
+MAX_FLOPS = 2**63 - 1
 # What the simulator does for an operation, one after the other: a name of the trace format, and numbers.
 Parts = list[tuple[Any, ...]]
 
@@ -249,13 +250,10 @@ def compute(time: str) -> Operation:
         raise _refused(f"compute: {error}") from None
 
 
-def work(flops: int, memory: int = 0) -> Operation:
+def work(flops: int, memory: Size = 0) -> Operation:
     """The rank does floating-point operations and moves bytes of memory, for as long as `[host.core]` of the
     machine says."""
-    for name, number in (("flops", flops), ("memory", memory)):
-        if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < 1 << 63:
-            raise _refused(f"work: {name} is {number!r}; write a whole number, such as work(1000, memory=64)")
-    return _Work(flops, memory)
+    return _Work(_whole("work: flops", flops, MAX_FLOPS), _bytes("work", memory))
 
 
 def marker(text: str) -> Operation:

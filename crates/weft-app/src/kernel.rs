@@ -23,6 +23,9 @@ struct KernelBody {
 }
 
 impl Kernel {
+    /// The name of its format, where others are those of files.
+    pub const FORMAT: &str = "kernel";
+
     /// The kernel of this name.
     ///
     /// # Errors
@@ -108,7 +111,7 @@ impl TraceSource for Kernel {
 
 impl FormatReader for Kernel {
     fn format(&self) -> &'static str {
-        "kernel"
+        Kernel::FORMAT
     }
 
     fn metadata(&self) -> &TraceMetadata {

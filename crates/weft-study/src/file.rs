@@ -38,7 +38,7 @@ const COMMANDS: [&str; 5] = ["traffic", "osu", "app", "replay", "run"];
 /// Options that the sweep itself gives or takes the place of.
 const OWN: [&str; 8] = ["seed", "seeds", "set", "output", "force", "json", "quiet", "tables"];
 /// The name of a case, which is no option.
-const CASE: &str = "case";
+pub(crate) const CASE: &str = "case";
 
 /// The commands, as whoever reads words knows them.
 pub trait Commands {

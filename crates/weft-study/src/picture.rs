@@ -103,7 +103,7 @@ impl StoredStudy {
                 None => groups.push((value, vec![point])),
             }
         }
-        let axes = self.axes();
+        let axes = self.axes_by_name();
         let names = |point: &Point| {
             let apart = axes.iter().filter(|axis| Some(axis.name.as_str()) != by);
             let word = apart.filter_map(|axis| {

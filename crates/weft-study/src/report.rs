@@ -38,7 +38,7 @@ impl Failed {
 impl StoredStudy {
     /// The cases: what varies, and the most telling fields with half of their intervals. At most `most` rows.
     pub fn table(&self, most: usize) -> ReportTable {
-        let axes = self.axes();
+        let axes = self.axes_by_name();
         let fields = match self.presentation.table.as_slice() {
             [] => self.telling(),
             chosen => chosen.to_vec(),

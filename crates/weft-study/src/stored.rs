@@ -3,6 +3,7 @@
 use crate::case::{Case, cases};
 use crate::directory::{Failed, MANIFEST, Manifest, document, point_file};
 use crate::error::StudyError;
+use crate::file::CASE;
 use crate::point::Point;
 use crate::presentation::{Presentation, StudyText};
 use serde_json::Value as Json;
@@ -130,6 +131,16 @@ impl StoredStudy {
         for axis in axes.iter_mut().filter(|axis| axis.is_numeric()) {
             let number = |value: &Json| value.as_f64().unwrap_or_default();
             axis.values.sort_by(|a, b| number(a).total_cmp(&number(b)));
+        }
+        axes
+    }
+
+    /// The same, but the names of cases stand for what changes with them alone.
+    pub(crate) fn axes_by_name(&self) -> Vec<StudyAxis> {
+        let mut axes = self.axes();
+        let (of_names, names) = self.axis(CASE);
+        if let Some(axis) = axes.iter_mut().find(|axis| self.axis(&axis.name).0 == of_names) {
+            *axis = names;
         }
         axes
     }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use weft_sim::experiment::trace::{
-    self, ConvertRequest, FlopRate, ScaleMode, ScaleRequest, StreamsInfo, TraceInfo, TraceOptions,
+    self, ConvertRequest, FlopRate, KERNEL, ScaleMode, ScaleRequest, StreamsInfo, TraceInfo, TraceOptions,
     TraceStats, tables,
 };
 use weft_sim::experiment::{Control, ExperimentError, machine};
@@ -253,8 +253,11 @@ fn info_text(info: &TraceInfo) -> String {
         ["format", info.format],
         ["format version", &info.format_version.to_string()],
     ];
+    // Nobody has recorded a kernel.
+    let of_kernels = ["program", "ranks", "operations", "format"];
+    let lines = lines.into_iter().filter(|[name, _]| info.format != KERNEL || of_kernels.contains(name));
     let of_streams = streams.as_deref().map(|streams| ["streams", streams]);
-    let lines = lines.into_iter().chain(of_streams).map(|line| line.map(str::to_owned));
+    let lines = lines.chain(of_streams).map(|line| line.map(str::to_owned));
     let table = output::table(["", ""], [false, false], lines);
     let kinds = info.operations_by_kind.iter().map(|(kind, count)| [kind.clone(), count.to_string()]);
     let kinds = output::table_of_some(["operation", "count"], [false, true], kinds);

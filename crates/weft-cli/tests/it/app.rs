@@ -197,6 +197,15 @@ fn a_recording_is_scaled() {
     assert!(other.contains("the one is allreduce (sum of float64), step 0 of the other barrier"), "{other}");
 }
 
+/// Catches words on a recording where there was none.
+#[test]
+fn nobody_has_recorded_a_kernel() {
+    let output = weft(&["trace", "info", "halo3d@8"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("ranks") && text.contains("kernel"), "{text}");
+    assert!(["recorded by", "date", "library", "whole"].iter().all(|word| !text.contains(word)), "{text}");
+}
+
 /// Catches a hidden file that stays where a trace is not written to its end, and a large one without a word.
 #[test]
 fn an_interrupted_trace_leaves_nothing() {

@@ -85,10 +85,12 @@ set.topology.k = 4
 [[cases]]
 case = "few"
 with = "records=10000,batches=2"
+compute_scale = 2
 
 [[cases]]
 case = "many"
 with = "records=80000,batches=2"
+compute_scale = 1
 
 [vary]
 ranks = [2, 4, 8]
@@ -117,7 +119,8 @@ differs = ["in all"]
 "#;
 
 /// Catches an efficiency against another case than the first of its own, a table of other columns, a curve of
-/// another point's messages, and a figure that the page does not describe.
+/// another point's messages, a number in the
+/// place of a case's name, and a figure that the page does not describe.
 #[test]
 fn a_study_says_how_it_is_shown() {
     let folder = tempfile::tempdir().unwrap();
@@ -181,29 +184,29 @@ fn mistakes_of_how_it_is_shown_are_told_first() {
         (
             "\"strong-efficiency\"",
             "\"strong\"",
-            "study.toml:24: `derive.as`: \"strong\" is none; write as = ",
+            "study.toml:26: `derive.as`: \"strong\" is none; write as = ",
         ),
         (
             "over = \"ranks\"\n",
             "",
-            "study.toml:22: `derive`: strong efficiency is by the number of processes; add",
+            "study.toml:24: `derive`: strong efficiency is by the number of processes; add",
         ),
         ("[\"messages\"]", "[\"mesages\"]", "study.toml:2: `keep`: no option writes a table mesages; write"),
         (
             "keep = [\"messages\"]",
             "keep = []",
-            "study.toml:34: `pictures`: the points keep no tables; write keep",
+            "study.toml:36: `pictures`: the points keep no tables; write keep",
         ),
         (
             "keep = [\"messages\"]",
             "keep = [\"links\"]",
-            "study.toml:34: `pictures`: completion is drawn from a table that the points do not keep; add",
+            "study.toml:36: `pictures`: completion is drawn from a table that the points do not keep; add",
         ),
-        ("\"fct-cdf\"", "\"cdf\"", "study.toml:34: `pictures`: no kind of picture is called so; weft plot"),
+        ("\"fct-cdf\"", "\"cdf\"", "study.toml:36: `pictures`: no kind of picture is called so; weft plot"),
         (
             "y = \"efficiency\"\n",
             "",
-            "study.toml:29: `pictures`: it has neither what nor y, or both; write y",
+            "study.toml:31: `pictures`: it has neither what nor y, or both; write y",
         ),
         ("shows = ", "show = ", "`published.show`: there is no such field; write one of source, shows"),
         (
@@ -214,37 +217,37 @@ fn mistakes_of_how_it_is_shown_are_told_first() {
         (
             "name = \"efficiency\"\nof",
             "name = \"ranks\"\nof",
-            "study.toml:22: `derive.name`: there is a column ranks already; write",
+            "study.toml:24: `derive.name`: there is a column ranks already; write",
         ),
         (
             "over = \"ranks\"",
             "over = \"machine\"",
-            "study.toml:22: `derive.over`: machine is bxi3-fattree, which is no number above 0; write",
+            "study.toml:24: `derive.over`: machine is bxi3-fattree, which is no number above 0; write",
         ),
         (
             "ranks = [2, 4, 8]",
             "ranks = [2, 8.5]",
-            "study.toml:19: `vary.ranks`: invalid value '8.5' for '--ranks <N>': `8.5` is not a whole number",
+            "study.toml:21: `vary.ranks`: invalid value '8.5' for '--ranks <N>': `8.5` is not a whole number",
         ),
         (
             "over = \"ranks\"",
             "over = \"rank\"",
-            "study.toml:22: `derive`: over: the points have no parameter rank; choose from",
+            "study.toml:24: `derive`: over: the points have no parameter rank; choose from",
         ),
         (
             "[\"case\"]",
             "[\"cases\"]",
-            "study.toml:22: `derive`: within: the points have no parameter cases; choose from",
+            "study.toml:24: `derive`: within: the points have no parameter cases; choose from",
         ),
         (
             "x = \"ranks\"",
             "x = \"rank\"",
-            "study.toml:29: `pictures`: x: the points have no parameter rank; choose from",
+            "study.toml:31: `pictures`: x: the points have no parameter rank; choose from",
         ),
         (
             "name = \"completion\"",
             "name = \"efficiency\"",
-            "study.toml:34: `pictures`: two are called efficiency; give each",
+            "study.toml:36: `pictures`: two are called efficiency; give each",
         ),
     ] {
         fs::write(&study, SMALL.replace(from, to)).unwrap();

@@ -30,6 +30,9 @@ pub use weft_formats::{
     CollectiveStats, FlopRate, RankStats, StreamsInfo, TraceInfo, TraceOptions, TraceStats,
 };
 
+/// The format of a kernel, which is no file.
+pub const KERNEL: &str = Kernel::FORMAT;
+
 /// The name of weft's own format, and how the names of its files end.
 const OWN_FORMAT: &str = "weft";
 /// The begin of the names of parts of a recording.
