@@ -114,20 +114,22 @@ def test_in_python(block: Block, variant: str, arguments: argparse.Namespace) ->
 
 def random(block: Block, arguments: argparse.Namespace) -> int:
     """Runs a block of the library beside its model under random stimulus, and says how fast."""
-    profile = ["--release"] if arguments.json else ["--profile", "quick"]
+    profile = "release" if arguments.json else arguments.profile
     cargo = [
         "cargo",
         "build",
         "--quiet",
         "--locked",
-        *profile,
+        "--profile",
+        profile,
         "-p",
         "weft-rtl",
         "--example",
         "random_stimulus",
     ]
     subprocess.run(cargo, cwd=ROOT, check=True)
-    example = ROOT / "target" / profile[-1].removeprefix("--") / "examples/random_stimulus"
+    built = "debug" if profile == "dev" else profile
+    example = ROOT / "target" / built / "examples/random_stimulus"
     began = time.monotonic()
     cycles = min(arguments.cycles, block.stimulus)
     command = [str(example), block.name, str(cycles), str(arguments.seed)]
@@ -160,6 +162,7 @@ def main() -> int:
     parser.add_argument("--filter", help="names of tests")
     parser.add_argument("--write", action="store_true", help="the table of the page, for synthesis")
     parser.add_argument("--json", action="store_true", help="the speed, for make bench")
+    parser.add_argument("--profile", default="quick", help="of cargo, for random")
     parser.add_argument("what", choices=["check", "lint", "prove", "test", "random", "library", "synthesis"])
     parser.add_argument("blocks", nargs="*", choices=[[], *BLOCKS], metavar="BLOCK")
     arguments = parser.parse_args()

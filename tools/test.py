@@ -69,6 +69,8 @@ TESTS = [
     Check("cargo test", ["cargo", "test", "--locked", "--workspace", "--no-fail-fast"]),
     Check("control words of ExaNet", [sys.executable, "tests/wire/check.py"]),
     Check("RTL", [sys.executable, "rtl/run.py", "--cycles", "20000", "check"]),
+    # The dev profile: cargo test has built it.
+    Check("RTL beside the model", [sys.executable, "rtl/run.py", "--profile", "dev", "random"]),
     Check("same results", [str(VENV / "python"), "tools/same.py"]),
     Check("recorder", ["make", "-C", "recorder", "check"]),
     Check("provider", ["make", "-C", "libfabric", "check"]),
