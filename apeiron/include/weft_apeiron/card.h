@@ -59,15 +59,18 @@ class Card {
         if (scheduler_)
             throw std::runtime_error("the card has a design already; a card is configured once here");
         design_ = Design::read(path);
+        check_design(path);
         DdrCosts ddr;
         ddr.latency = surroundings_.ddr_cycles;
-        scheduler_.reset(new Scheduler(network_, Clock(design_.megahertz), ddr, design_.payload));
-        for (const KernelDesign &kernel : design_.kernels) {
+        scheduler_.reset(new Scheduler(network_, Clock(design_.megahertz), ddr, surroundings_.payload));
+        for (KernelDesign &kernel : design_.kernels) {
+            if (kernel.depth == 0)
+                kernel.depth = words_of(surroundings_.payload);
             if (kernel.has_port)
                 network_.open(kernel.port);
             const KernelTable *table = load_code(kernel);
             Port *port =
-                kernel.has_port ? &scheduler_->add(kernel, table->has_headers, design_.payload) : nullptr;
+                kernel.has_port ? &scheduler_->add(kernel, table->has_headers, surroundings_.payload) : nullptr;
             units_.push_back({kernel, table, port, std::vector<void *>(table->count), nullptr, {}});
         }
         for (const StreamDesign &stream : design_.streams)
@@ -168,6 +171,19 @@ class Card {
             if (const Cycle held = unit.port->dispatcher().held(channel, now()))
                 found.emplace_back(unit.port->input_name(channel), std::min(held, all));
         return found;
+    }
+
+    // Refuses a design that was built from another config.yaml than weft runs.
+    void check_design(const std::string &path) const
+    {
+        const std::string mend = "; build it again: weft apeiron build CONFIG -o " + path;
+        if (design_.megahertz != surroundings_.megahertz)
+            throw std::runtime_error(path + " was built for freq: " + std::to_string(design_.megahertz) +
+                                     ", and the config.yaml of weft apeiron run has freq: " +
+                                     std::to_string(surroundings_.megahertz) + mend);
+        if (design_.of != surroundings_.kernels)
+            throw std::runtime_error(path + " was built from other kernels or streams than the config.yaml of weft "
+                                            "apeiron run has" + mend);
     }
 
     // The times of all kernels go to weft, for `weft explain`.

@@ -1,12 +1,15 @@
 // The description of a design that `weft apeiron build` writes: what programs take by -b.
 //
-//   weft-apeiron 2
+//   weft-apeiron 3
+//   of krnl_sr_1,0,4,4,256,1;krnl_middle,none,0,0,auto,1;samples,krnl_front.samples_out,krnl_back.samples_in,64,0
 //   frequency 100
-//   payload 4096
 //   switch TextaRossa_switch_1
 //   kernel krnl_sr_1 port 0 inputs 4 outputs 4 depth 256 cycles 1 code latency.kernels/krnl_sr_1.so
 //   kernel krnl_middle port none inputs 0 outputs 0 depth 256 cycles 1 code latency.kernels/krnl_middle.so
 //   stream samples from krnl_front samples_out to krnl_back samples_in depth 64 count 0
+//   end
+//
+// `of` has kernels and streams as config.yaml has them.
 //
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 #ifndef WEFT_APEIRON_DESIGN_H
@@ -26,7 +29,7 @@ struct KernelDesign {
     // Whether it is at a port of the Communication IP, and at which.
     bool has_port = true;
     unsigned port = 0, inputs = 0, outputs = 0;
-    // Words of the FIFO of each input channel.
+    // Words of the FIFO of each input channel; 0: those of the largest packet.
     std::size_t depth = 0;
     // Between two accesses to one stream.
     Cycle cycles = 1;
@@ -42,8 +45,8 @@ struct StreamDesign {
 
 struct Design {
     std::uint64_t megahertz = 0;
-    // Bytes of the largest packet.
-    std::size_t payload = 0;
+    // Its kernels and streams in a word.
+    std::string of;
     // The name of the Communication IP among the kernels.
     std::string switch_name;
     std::vector<KernelDesign> kernels;
@@ -59,28 +62,30 @@ struct Design {
         unsigned version = 0;
         std::getline(file, line);
         std::istringstream(line) >> mark >> version;
-        if (mark != "weft-apeiron" || version != 2)
+        if (mark != "weft-apeiron" || version != 3)
             throw std::runtime_error(path + ": not a design of this weft; make it with weft apeiron build");
         Design design;
         const std::string folder = path.substr(0, path.rfind('/') + 1);
-        while (std::getline(file, line)) {
+        bool is_whole = false;
+        while (!is_whole && std::getline(file, line)) {
             std::istringstream words(line);
             std::string key;
             words >> key;
             if (key == "frequency")
                 words >> design.megahertz;
-            else if (key == "payload")
-                words >> design.payload;
+            else if (key == "of")
+                words >> design.of;
             else if (key == "switch")
                 words >> design.switch_name;
             else if (key == "kernel")
                 design.kernels.push_back(kernel(words, folder));
             else if (key == "stream")
                 design.streams.push_back(stream(words));
+            is_whole = key == "end";
             if (words.fail())
                 throw std::runtime_error(path + ": `" + line + "` is cut short; make it again with weft apeiron build");
         }
-        if (design.megahertz == 0 || design.payload == 0)
+        if (!is_whole)
             throw std::runtime_error(path + ": the design is cut short; make it again with weft apeiron build");
         return design;
     }

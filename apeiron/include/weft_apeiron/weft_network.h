@@ -24,6 +24,11 @@ struct Surroundings {
     std::uint64_t ddr_cycles = 0;
     // Of a copy between host and card: picoseconds beside its bytes, and bits per second; 0: bytes take no time.
     std::uint64_t sync_latency = 0, sync_rate = 0;
+    // Bytes of the largest packet.
+    std::size_t payload = 0;
+    // The design of the config.yaml that weft runs: its clock, and its kernels and streams in a word.
+    std::uint64_t megahertz = 0;
+    std::string kernels;
 
     // The time of such a copy.
     Picoseconds sync_time(std::size_t bytes) const
@@ -41,6 +46,7 @@ struct Surroundings {
         Surroundings own;
         std::istringstream words(text);
         words >> own.nodes[0] >> own.nodes[1] >> own.nodes[2] >> own.ddr_cycles >> own.sync_latency >> own.sync_rate;
+        words >> own.payload >> own.megahertz >> own.kernels;
         if (!words)
             throw std::runtime_error("WEFT_APEIRON is not that of this weft: build the program again");
         return own;
@@ -181,7 +187,7 @@ class WeftNetwork : public Network {
         told << "register 0x" << std::hex << address << " of the Communication IP cannot be " << what << ": "
              << (status == -EACCES  ? "it is only read"
                  : status == -EFAULT ? "there is none"
-                 : status == -EINVAL ? "it does not take that value"
+                 : status == -EINVAL ? "it does not take that value; docs/src/nic/communication-ip.md has those of each"
                                      : std::strerror(-status));
         throw std::runtime_error(told.str());
     }

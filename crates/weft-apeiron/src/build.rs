@@ -16,7 +16,13 @@ use crate::linker::SWITCH;
 use crate::streams::DesignStream;
 use crate::{headers, source};
 use std::ffi::OsString;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
+
+/// The first word of a description.
+const MARK: &str = "weft-apeiron";
+/// The first bytes of a program.
+const ELF: &[u8] = b"\x7fELF";
 
 /// Folders of a kernel's source, beside `config.yaml`: that of appendix C, and the design's own.
 const KERNEL_FOLDERS: [&str; 2] = ["hw_hls", "."];
@@ -30,8 +36,6 @@ pub struct Toolchain {
     pub options: Vec<OsString>,
     /// libweft_client.so, or libweft.so.
     pub library: PathBuf,
-    /// Bytes of the largest packet.
-    pub payload: u64,
 }
 
 /// A command that makes a file.
@@ -54,6 +58,38 @@ pub struct BuildPlan {
     pub description: (PathBuf, String),
 }
 
+impl BuildPlan {
+    /// Refuses files that are in the way and that no build has made.
+    ///
+    /// # Errors
+    /// The first of them.
+    pub fn check_places(&self) -> Result<(), DesignError> {
+        let (output, _) = &self.description;
+        let in_the_way = |path: &Path, is| Err(DesignError::InTheWay { path: path.to_owned(), is });
+        if begins_otherwise(output, MARK.as_bytes()) {
+            return in_the_way(output, "no design of weft apeiron build");
+        }
+        let parts = with_suffix(output, ".d");
+        if parts.exists() && !parts.is_dir() {
+            return in_the_way(&parts, "no folder");
+        }
+        let programs = self.steps.iter().map(|step| &step.makes).filter(|made| !made.starts_with(&parts));
+        match programs.into_iter().find(|program| begins_otherwise(program, ELF)) {
+            Some(program) => in_the_way(program, "no program"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether something is there that is no file which begins so. Devices are not opened: a read may wait.
+fn begins_otherwise(path: &Path, begin: &[u8]) -> bool {
+    let Ok(metadata) = std::fs::metadata(path) else { return false };
+    let mut read = vec![0; begin.len()];
+    !metadata.is_file()
+        || std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut read)).is_err()
+        || read != begin
+}
+
 /// The steps that make a design into `output`.
 ///
 /// # Errors
@@ -65,12 +101,8 @@ pub fn plan(design: &Design, toolchain: &Toolchain, output: &Path) -> Result<Bui
     let mut files: Vec<(PathBuf, String)> =
         headers::ALL.iter().map(|(name, text)| (include.join(name), (*text).to_owned())).collect();
     let mut steps = Vec::new();
-    let mut description = format!(
-        "weft-apeiron 2\nfrequency {}\npayload {}\nswitch {SWITCH}\n",
-        design.megahertz, toolchain.payload
-    );
-    // Words of 128 bits.
-    let largest = toolchain.payload.div_ceil(16);
+    let (of, megahertz) = (contents(design), design.megahertz);
+    let mut description = format!("{MARK} 3\nof {of}\nfrequency {megahertz}\nswitch {SWITCH}\n");
     let kernels: Result<Vec<_>, _> =
         design.kernels.iter().map(|kernel| KernelFound::of(design, kernel)).collect();
     let kernels = kernels?;
@@ -90,10 +122,10 @@ pub fn plan(design: &Design, toolchain: &Toolchain, output: &Path) -> Result<Bui
         words.extend([generated.into(), "-o".into(), object.clone().into()]);
         steps.push(Step { words, makes: object });
         let name = parts.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let depth = kernel.depth.map_or(largest, u64::from);
-        description.push_str(&described(kernel, depth, &name));
+        description.push_str(&described(kernel, &name));
     }
     design.streams.iter().for_each(|stream| description.push_str(&described_stream(stream)));
+    description.push_str("end\n");
     for host in sources(&folder.join("host")) {
         let program = output.with_file_name(host.file_stem().unwrap_or_default());
         let mut words = compile(toolchain, &include, &[folder.to_owned(), folder.join("include")]);
@@ -127,9 +159,27 @@ fn compile(toolchain: &Toolchain, include: &Path, folders: &[PathBuf]) -> Vec<Os
     words
 }
 
+/// The kernels and streams of a design in a word: a program compares those of its description with those of
+/// the `config.yaml` that it is run with.
+pub fn contents(design: &Design) -> String {
+    let or = |number: Option<u32>, other: &str| number.map_or(other.to_owned(), |number| number.to_string());
+    let kernels = design.kernels.iter().map(|kernel| {
+        let DesignKernel { name, inputs, outputs, port, cycles, depth, .. } = kernel;
+        format!("{name},{},{inputs},{outputs},{},{cycles}", or(*port, "none"), or(*depth, "auto"))
+    });
+    let streams = design.streams.iter().map(|stream| {
+        let DesignStream { name, from, to, depth, count, .. } = stream;
+        let [from, to] = [from, to].map(|end| format!("{}.{}", end.kernel, end.parameter));
+        format!("{name},{from},{to},{depth},{}", count.unwrap_or(0))
+    });
+    kernels.chain(streams).collect::<Vec<_>>().join(";")
+}
+
 /// The line of a kernel in the description.
-fn described(kernel: &DesignKernel, depth: u64, parts: &str) -> String {
-    let DesignKernel { name, inputs, outputs, cycles, .. } = kernel;
+fn described(kernel: &DesignKernel, parts: &str) -> String {
+    let DesignKernel { name, inputs, outputs, cycles, depth, .. } = kernel;
+    // Those of the largest packet, which the machine says.
+    let depth = depth.unwrap_or(0);
     let port = kernel.port.map_or("none".to_owned(), |port| port.to_string());
     format!(
         "kernel {name} port {port} inputs {inputs} outputs {outputs} depth {depth} cycles {cycles} \
@@ -212,7 +262,7 @@ mod tests {
 
     fn toolchain() -> Toolchain {
         let options = vec!["-O0".into()];
-        Toolchain { compiler: "c++".into(), options, library: "/lib/weft/libweft.so".into(), payload: 4096 }
+        Toolchain { compiler: "c++".into(), options, library: "/lib/weft/libweft.so".into() }
     }
 
     /// Catches replicas that share an object, hosts that are not built, and paths that only hold here.
@@ -240,18 +290,49 @@ mod tests {
         }
         assert_eq!(
             plan.description.1,
-            "weft-apeiron 2\nfrequency 100\npayload 4096\nswitch TextaRossa_switch_1\n\
-             kernel krnl_sr_1 port 0 inputs 4 outputs 4 depth 256 cycles 1 \
+            "weft-apeiron 3\n\
+             of krnl_sr_1,0,4,4,auto,1;krnl_sr_2,1,4,3,auto,1;s,krnl_sr_1.there,krnl_sr_2.there,5,0\n\
+             frequency 100\nswitch TextaRossa_switch_1\n\
+             kernel krnl_sr_1 port 0 inputs 4 outputs 4 depth 0 cycles 1 \
              code latency.xclbin.d/krnl_sr_1.so\n\
-             kernel krnl_sr_2 port 1 inputs 4 outputs 3 depth 256 cycles 1 \
+             kernel krnl_sr_2 port 1 inputs 4 outputs 3 depth 0 cycles 1 \
              code latency.xclbin.d/krnl_sr_2.so\n\
-             stream s from krnl_sr_1 there to krnl_sr_2 there depth 5 count 0\n"
+             stream s from krnl_sr_1 there to krnl_sr_2 there depth 5 count 0\nend\n"
         );
         let generated = plan.files.iter().find(|(path, _)| path.ends_with("krnl_sr_2.cpp")).unwrap();
         assert!(
             generated.1.contains("begin_iteration(2,")
                 && generated.1.contains("WEFT_APEIRON_KERNEL(krnl_sr, \"n\", \"there\")")
         );
+    }
+
+    /// Catches a build that writes over what no build has made: the design's own files, devices, folders.
+    #[test]
+    fn what_no_build_has_made_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let plan = |output: &str, program: &str| BuildPlan {
+            files: Vec::new(),
+            steps: vec![Step { words: Vec::new(), makes: at(program) }],
+            description: (at(output), String::new()),
+        };
+        std::fs::write(at("config.yaml"), LATENCY).unwrap();
+        std::fs::write(at("program"), b"\x7fELF and more").unwrap();
+        std::fs::write(at("old.xclbin"), "weft-apeiron 2\n").unwrap();
+        std::fs::create_dir(at("folder")).unwrap();
+        std::fs::write(at("b.d"), "").unwrap();
+        assert!(plan("new.xclbin", "program").check_places().is_ok());
+        assert!(plan("old.xclbin", "new").check_places().is_ok());
+        for (output, program, named) in [
+            ("config.yaml", "program", "config.yaml is there, and is no design"),
+            ("folder", "program", "folder is there, and is no design"),
+            ("b", "program", "b.d is there, and is no folder"),
+            ("new.xclbin", "config.yaml", "config.yaml is there, and is no program"),
+            ("/dev/full", "program", "/dev/full is there, and is no design"),
+        ] {
+            let error = plan(output, program).check_places().unwrap_err().to_string();
+            assert!(error.contains(named) && error.ends_with("name another FILE in -o"), "{error}");
+        }
     }
 
     /// Catches a kernel without a source whose mend is not told.

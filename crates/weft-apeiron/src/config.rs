@@ -33,6 +33,17 @@ const MOST_CHANNELS: u32 = 256;
 /// Cycles between two accesses to a stream: ours.
 const MOST_CYCLES: u32 = 1_000_000;
 
+/// Characters of a name: names of files have 255 bytes.
+const LONGEST_NAME: usize = 200;
+/// Words of C++14 that are names of nothing.
+const CPP_WORDS: &str = "\
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t \
+    class compl const const_cast constexpr continue decltype default delete do double dynamic_cast \
+    else enum explicit export extern false float for friend goto if inline int long mutable namespace \
+    new noexcept not not_eq nullptr operator or or_eq private protected public register \
+    reinterpret_cast return short signed sizeof static struct switch template this throw true try \
+    typedef union unsigned void while";
+
 /// A kernel of a design.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DesignKernel {
@@ -75,6 +86,8 @@ pub struct Design {
     pub freq_line: usize,
     /// InterNode ports.
     pub links: u32,
+    /// The line that says so.
+    pub links_line: usize,
     /// Streams that join two kernels directly.
     pub streams: Vec<DesignStream>,
 }
@@ -86,7 +99,16 @@ impl Design {
     /// It cannot be read, or has mistakes: all of them, with their lines.
     pub fn read(path: &Path) -> Result<Design, DesignError> {
         let unreadable = |error| DesignError::Unreadable { path: path.to_owned(), error };
-        let text = std::fs::read_to_string(path).map_err(unreadable)?;
+        let bytes = std::fs::read(path).map_err(unreadable)?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            DesignError::Mistakes(vec![Mistake {
+                file: path.display().to_string(),
+                line: 1 + good.iter().filter(|byte| **byte == b'\n').count(),
+                what: "this is no text in UTF-8".to_owned(),
+                mend: "save it as UTF-8, or name a config.yaml of an APEIRON design".to_owned(),
+            }])
+        })?;
         Design::of_text(path, &text).map_err(DesignError::Mistakes)
     }
 
@@ -174,8 +196,8 @@ impl ConfigReader {
                 self.mistake(1, "the design is empty", "write the lists `kernels` and `config`");
                 return None;
             }
-            Err(Wrong { line, what }) => {
-                self.mistake(line, format!("this is no YAML: {what}"), "mend the line, or the one before it");
+            Err(Wrong { line, what, mend }) => {
+                self.mistake(line, what, mend);
                 return None;
             }
         };
@@ -187,12 +209,12 @@ impl ConfigReader {
             let entries = self.mapping(node, "`config`", &["freq", "links"])?;
             let megahertz = self.number(node, entries, &FREQUENCIES);
             let links = self.number(node, entries, &LINKS);
-            let freq_line = find(entries, FREQUENCIES.key).map_or(node.line, |node| node.line);
-            Some((megahertz?, freq_line, links?))
+            let line_of = |key| find(entries, key).map_or(node.line, |node| node.line);
+            Some((megahertz?, line_of(FREQUENCIES.key), (links?, line_of(LINKS.key))))
         });
         let streams = find(entries, "streams");
         let streams = streams.map(|node| self.streams(node, kernels.as_deref().unwrap_or_default()));
-        let (kernels, (megahertz, freq_line, links)) = (kernels?, config?);
+        let (kernels, (megahertz, freq_line, (links, links_line))) = (kernels?, config?);
         let streams = streams.unwrap_or_default();
         // A stream with a mistake is not among them.
         let is_right = self.mistakes.is_empty();
@@ -204,7 +226,7 @@ impl ConfigReader {
                 self.mistake(kernel.line, what, mend);
             }
         }
-        Some(Design { file: path.to_owned(), kernels, megahertz, freq_line, links, streams })
+        Some(Design { file: path.to_owned(), kernels, megahertz, freq_line, links, links_line, streams })
     }
 
     fn kernels(&mut self, node: &YamlNode) -> Vec<DesignKernel> {
@@ -295,6 +317,19 @@ impl ConfigReader {
             self.mistake(node.line, what, "write letters, digits and underscores, as in krnl_sr_1");
             return None;
         }
+        if CPP_WORDS.split(' ').any(|word| word == text) {
+            self.mistake(
+                node.line,
+                format!("`{text}` is a word of C++"),
+                "name it otherwise, as in krnl_sr_1",
+            );
+            return None;
+        }
+        if text.len() > LONGEST_NAME {
+            let what = format!("a name of {} characters", text.len());
+            self.mistake(node.line, what, format!("write {LONGEST_NAME} at most: files are called so"));
+            return None;
+        }
         Some((node.line, text.clone()))
     }
 
@@ -349,9 +384,10 @@ impl ConfigReader {
         };
         let number = number.filter(|number| (*least..=*most).contains(number));
         if number.is_none() {
-            let written = match &node.value {
-                YamlValue::Scalar { text, .. } => text.as_str(),
-                _ => "a list",
+            let (written, why) = match &node.value {
+                YamlValue::Scalar { text, quoted: true } => (format!("\"{text}\""), "in quotes it is a text"),
+                YamlValue::Scalar { text, .. } => (text.clone(), *why),
+                _ => ("a list".to_owned(), *why),
             };
             let what = format!("`{key}` cannot be {written}: {why}");
             self.mistake(node.line, what, format!("write a whole number from {least} to {most}"));
@@ -437,7 +473,8 @@ config:
                 "freq: 250",
                 "own.yaml:12: `freq` cannot be 250: the Communication IP is validated",
             ),
-            ("freq: 100", "freq: \"100\"", "own.yaml:12: `freq` cannot be 100"),
+            ("freq: 100", "freq: \"100\"", "own.yaml:12: `freq` cannot be \"100\": in quotes it is a text"),
+            ("krnl_sr_2", "class", "own.yaml:6: `class` is a word of C++"),
             ("links: 2", "links: 7", "own.yaml:13: `links` cannot be 7"),
             ("krnl_sr_2", "krnl_sr_1", "own.yaml:6: kernel krnl_sr_1 is there twice, first on line 2"),
             ("krnl_sr_2", "2nd", "own.yaml:6: `2nd` is no name of a C++ function"),

@@ -45,8 +45,16 @@ pub enum DesignError {
         /// The files that it may be in.
         looked: String,
     },
+    /// Something is in the way that no build has made.
+    #[error("{} is there, and is {is}; move it away, or name another FILE in -o", path.display())]
+    InTheWay {
+        /// The file.
+        path: PathBuf,
+        /// What it is not.
+        is: &'static str,
+    },
     /// A file cannot be written.
-    #[error("cannot write {}: {error}", path.display())]
+    #[error("cannot write {}: {error}; name another FILE in -o", path.display())]
     Unwritable {
         /// The file.
         path: PathBuf,

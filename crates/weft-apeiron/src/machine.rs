@@ -31,7 +31,8 @@ pub fn sets(design: &Design) -> Vec<String> {
     let megahertz = u64::from(design.megahertz);
     // A word of 128 bits per cycle.
     let rate = format!("{}Mb/s", 128 * megahertz);
-    let cycle_ps = 1_000_000u64.div_ceil(megahertz);
+    // Whole picoseconds, and no more than a cycle: what comes behind an edge waits for the next.
+    let cycle_ps = 1_000_000 / megahertz;
     let ports = ports(design);
     vec![
         "topology.dims=[1]".to_owned(),

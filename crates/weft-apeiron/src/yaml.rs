@@ -32,11 +32,12 @@ pub(crate) struct EntryKey {
     pub name: String,
 }
 
-/// A mistake in a text, and its line.
+/// A mistake in a text, its line, and the mend.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Wrong {
     pub line: usize,
     pub what: String,
+    pub mend: &'static str,
 }
 
 /// Sequences and mappings within each other: a design has four.
@@ -71,14 +72,17 @@ impl<'a> NodeReader<'a> {
                 Ok(event)
             }
             Some(Err(error)) => {
-                Err(Wrong { line: error.marker().line().max(1), what: error.info().to_owned() })
+                let (line, what) =
+                    (error.marker().line().max(1), format!("this is no YAML: {}", error.info()));
+                Err(Wrong { line, what, mend: "mend the line, or the one before it" })
             }
             None => Ok(Event::StreamEnd),
         }
     }
 
     fn wrong<R>(&self, what: &str) -> Result<R, Wrong> {
-        Err(Wrong { line: self.line, what: what.to_owned() })
+        let what = format!("a design does not have {what}");
+        Err(Wrong { line: self.line, what, mend: "leave it out" })
     }
 
     fn end(&mut self, node: YamlNode) -> Result<Option<YamlNode>, Wrong> {
@@ -94,7 +98,7 @@ impl<'a> NodeReader<'a> {
     fn node(&mut self, event: Event<'a>, depth: usize) -> Result<YamlNode, Wrong> {
         let line = self.line;
         if depth > DEEPEST {
-            return self.wrong("more levels than a design has");
+            return self.wrong("so many levels");
         }
         let value = match event {
             Event::Scalar(text, style, 0, None) => {
@@ -122,7 +126,7 @@ impl<'a> NodeReader<'a> {
                     entries.push((key, self.node(event, depth + 1)?));
                 }
             }
-            _ => return self.wrong("an anchor, an alias or a tag, which designs do not have"),
+            _ => return self.wrong("anchors, aliases and tags"),
         };
         Ok(YamlNode { line, value })
     }

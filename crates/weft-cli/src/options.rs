@@ -362,6 +362,9 @@ pub fn whole_number(range: RangeInclusive<u32>) -> impl Fn(&str) -> Result<u32, 
     move |text| {
         let number = text.trim().parse().ok().filter(|number| range.contains(number));
         number.ok_or_else(|| match *range.end() {
+            u32::MAX if text.trim().parse::<u128>().is_ok_and(|number| number > u32::MAX.into()) => {
+                format!("`{text}` is too large: the most is {}", u32::MAX)
+            }
             u32::MAX => format!("`{text}` is not a whole number from {} on", range.start()),
             end => format!("`{text}` is not a whole number from {} to {end}", range.start()),
         })
@@ -411,7 +414,9 @@ mod tests {
         for wrong in ["0", "-1", "abc", "1.5", "65537", "18446744073709551616", ""] {
             assert_eq!(ranks(wrong), Err(format!("`{wrong}` is not a whole number from 1 to 65536")));
         }
-        assert!(whole_number(1..=u32::MAX)("0").unwrap_err().ends_with("from 1 on"));
+        let any = whole_number(1..=u32::MAX);
+        assert!(any("0").unwrap_err().ends_with("from 1 on"));
+        assert_eq!(any("4294967296"), Err("`4294967296` is too large: the most is 4294967295".to_owned()));
     }
 
     /// Catches a map that fills the memory, and a line that names are compared with for minutes.

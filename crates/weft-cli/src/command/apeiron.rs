@@ -152,12 +152,13 @@ fn machine_of(design: &Design, sets: &SetOptions) -> Result<(MachineOptions, Dat
     let needed = design_machine::links_of(&seen.nodes);
     if needed > design.links {
         let [x, y, z] = seen.nodes;
-        return Err(Failure::input(format!(
-            "{}: a node of {x} x {y} x {z} has {needed} cables, and the design has links: {}; write links: \
-             {needed}, or fewer nodes in --set topology.dims",
-            design.name(),
-            design.links
-        )));
+        let mistake = Mistake {
+            file: design.name(),
+            line: design.links_line,
+            what: format!("links: {} are too few for {x} x {y} x {z} nodes", design.links),
+            mend: format!("write links: {needed}, or fewer nodes in --set topology.dims"),
+        };
+        return Err(DesignError::Mistakes(vec![mistake]).into());
     }
     all.extend(design_machine::kernels_apart(seen.dispatcher));
     let machine =
@@ -190,13 +191,16 @@ fn check_clocks(design: &Design, seen: &DataflowMachine) -> Result<(), DesignErr
 impl BuildOptions {
     fn build(&self) -> Result<Status, Failure> {
         let design = self.design.design()?;
-        let (_, seen) = machine_of(&design, &SetOptions { sets: Vec::new() })?;
+        machine_of(&design, &SetOptions { sets: Vec::new() })?;
         let library = weft_host::client_library().map_err(|missing| Failure::input(missing.to_string()))?;
         let compiler = std::env::var_os("CXX").filter(|word| !word.is_empty()).unwrap_or("c++".into());
         let options = std::env::var("CXXFLAGS").unwrap_or_default();
         let options = options.split_whitespace().map(OsString::from).collect();
-        let toolchain = Toolchain { compiler, options, library, payload: seen.payload.get() };
-        let BuildPlan { files, steps, description } = build::plan(&design, &toolchain, &self.output)?;
+        let toolchain = Toolchain { compiler, options, library };
+        let plan = build::plan(&design, &toolchain, &self.output)?;
+        plan.check_places()?;
+        let BuildPlan { files, steps, description } = plan;
+        prepare(&self.output)?;
         // What is there is not that of this design any more, should the build fail.
         let _ = std::fs::remove_file(&description.0);
         for (path, text) in &files {
@@ -208,6 +212,14 @@ impl BuildOptions {
         write_whole(&description.0, description.1.as_bytes())?;
         Ok(Status::Done)
     }
+}
+
+/// Makes the folder of a design's parts, so that a place which cannot be written is told by its own name.
+fn prepare(output: &Path) -> Result<(), Failure> {
+    let mut parts = output.as_os_str().to_owned();
+    parts.push(".d");
+    let made = std::fs::create_dir_all(parts);
+    Ok(made.map_err(|error| DesignError::Unwritable { path: output.to_owned(), error })?)
 }
 
 /// Writes a file that is built from, and the folders that it lies in.
@@ -270,7 +282,9 @@ impl RunOptions {
         execution.places.ppn = Some(1);
         let (latency, rate) =
             seen.sync.map_or((0, 0), |sync| (sync.latency.as_ps(), sync.rate.bits_per_second()));
-        let surroundings = format!("{x} {y} {z} {} {latency} {rate}", seen.ddr_latency);
+        let (payload, megahertz, contents) = (seen.payload.get(), design.megahertz, build::contents(&design));
+        let surroundings =
+            format!("{x} {y} {z} {} {latency} {rate} {payload} {megahertz} {contents}", seen.ddr_latency);
         let environment = vec![(OsString::from(MACHINE_VARIABLE), OsString::from(surroundings))];
         execution.run(RanksWanted { machine, ranks: nodes.unwrap_or(all), environment }, words)
     }

@@ -163,7 +163,7 @@ fn the_latency_test_prints_the_documents_figure() {
     assert_eq!(slow_sync, "Packet size: 16 B Latency: 0.663 us\n");
     let refused =
         refused(2, &["run", &latency.config, "--set", "topology.dims=[4,4]", "--", &latency.program]);
-    assert!(refused.contains("has 4 cables, and the design has links: 2"), "{refused}");
+    assert!(refused.contains("config.yaml:14: links: 2 are too few for 4 x 4 x 1 nodes"), "{refused}");
 }
 
 /// Catches programs whose figures are others than those of the rows of `weft validate`, which come from the
@@ -243,26 +243,76 @@ fn explained(results: &str, options: &[&str]) -> String {
     texts(&output).0
 }
 
-/// Catches a design at another frequency whose ports or switch keep the old one.
-#[test]
-fn half_the_frequency_takes_twice_as_long() {
-    if !has_compiler() {
-        return;
-    }
-    let text = std::fs::read_to_string(example("latency")).unwrap().replace("freq: 100", "freq: 50");
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("apeiron_slow_design");
+/// The design of the latency test at another frequency, built.
+fn latency_at(megahertz: u32) -> Built {
+    let freq = format!("freq: {megahertz}");
+    let text = std::fs::read_to_string(example("latency")).unwrap().replace("freq: 100", &freq);
+    let test = format!("at_{megahertz}");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("apeiron_{test}_design"));
     std::fs::create_dir_all(folder.join("hw_hls")).unwrap();
     std::fs::create_dir_all(folder.join("host")).unwrap();
     let own = PathBuf::from(example("latency"));
     let own = own.parent().unwrap();
-    for file in ["hw_hls/krnl_sr.cpp", "hw_hls/krnl_sr.h", "host/latency_test.cpp"] {
+    for file in ["hw_hls/krnl_sr.cpp", "hw_hls/krnl_sr.h", "host/latency_test.cpp", "host/fifo_test.cpp"] {
         std::fs::copy(own.join(file), folder.join(file)).unwrap();
     }
     std::fs::write(folder.join("config.yaml"), text).unwrap();
     let config = folder.join("config.yaml").display().to_string();
-    let slow = Built::of(config, ("slow", "latency_test"));
-    let line = printed(&slow.run(&[], &["--bram", "--quiet", "-l", "16", "-n", "1000", "-i", "0"]));
-    assert_eq!(line, "Packet size: 16 B Latency: 0.500 us\n");
+    Built::of(config, (&test, "latency_test"))
+}
+
+/// Catches a design at another frequency whose ports or switch keep the old one, cycles that are more where
+/// one is no whole number of picoseconds, and a design that is run with another `config.yaml` than its own.
+#[test]
+fn at_any_frequency_there_are_as_many_cycles() {
+    if !has_compiler() {
+        return;
+    }
+    for (megahertz, latency) in [(50, "0.500"), (75, "0.333")] {
+        let built = latency_at(megahertz);
+        let loops = ["--bram", "--quiet", "-l", "16", "-n", "1000", "-i", "0"];
+        assert_eq!(
+            printed(&built.run(&[], &loops)),
+            format!("Packet size: 16 B Latency: {latency} us\n"),
+            "{megahertz} MHz"
+        );
+        let other = Built { config: example("latency"), ..built };
+        let said = refused(1, &other.run(&[], &loops));
+        let told = format!("was built for freq: {megahertz}, and the config.yaml of weft apeiron run has");
+        assert!(said.contains(&told) && said.contains("weft apeiron build CONFIG -o"), "{said}");
+        let other = Built { config: example("pipeline"), ..other };
+        let said = refused(1, &other.run(&[], &loops));
+        assert!(said.contains("was built for freq") || said.contains("other kernels"), "{said}");
+    }
+}
+
+/// Catches packets that are cut as the design was built for, and not as the machine has them.
+#[test]
+fn packets_are_those_of_the_machine() {
+    if !has_compiler() {
+        return;
+    }
+    let latency = Built::of(example("latency"), ("payload", "latency_test"));
+    for (payload, packets) in [("4K", 10), ("64", 640)] {
+        let set = format!("packet.payload={payload}");
+        let loops = ["--bram", "--quiet", "-l", "4096", "-n", "10", "-i", "0"];
+        let text = printed(&latency.run(&["--json", "--set", &set], &loops));
+        assert!(text.contains(&format!("\"messages\": {packets},")), "{text}");
+    }
+}
+
+/// Catches a build that writes over the design itself, over devices, or leaves something behind.
+#[test]
+fn a_build_writes_over_nothing_of_others() {
+    let config = design("over", &kernel(""), HOST);
+    let text = std::fs::read_to_string(&config).unwrap();
+    let source = Path::new(&config).with_file_name("hw_hls/own.cpp").display().to_string();
+    for output in [config.as_str(), &source, "/dev/null", env!("CARGO_TARGET_TMPDIR")] {
+        let said = refused(2, &["build", &config, "-o", output]);
+        assert!(said.contains(output) && said.contains("name another FILE in -o"), "{said}");
+        assert!(!Path::new(&format!("{output}.d")).exists(), "{output}.d");
+    }
+    assert_eq!(std::fs::read_to_string(&config).unwrap(), text);
 }
 
 /// Catches a rate that is not the standing one of D2.8 §5.2.1, and words that are lost or mixed: the receiver
@@ -796,7 +846,7 @@ fn a_run_is_explained_by_its_kernels() {
     printed(&pairs.run(&options, &["-n", "100", "-s", "3"]));
     assert!(Path::new(&results).join("kernels.parquet").exists());
     let text = explained(&results, &["--quiet"]);
-    assert!(text.starts_with("Kernel krnl_back of node 0 is the limit: it waits for 0."), "{text}");
+    assert!(text.starts_with("Kernel krnl_back of node 0 is the limit: it works longest, and waits for 0."), "{text}");
     assert!(text.contains("\nThe FIFO that is waited for longest is samples: krnl_front of node "), "{text}");
     let document: serde_json::Value =
         serde_json::from_str(&explained(&results, &["--quiet", "--json"])).unwrap();

@@ -198,6 +198,8 @@ pub struct Registers {
     credit: u32,
     /// Words of the largest packet, and of the FIFOs: its bounds.
     credit_bounds: (u32, u32),
+    /// Words of a FIFO of data, which `threshold` is below.
+    fifo: u32,
 }
 
 impl Registers {
@@ -205,10 +207,10 @@ impl Registers {
     pub fn new(at: Coordinates, parameters: &CommunicationIpParameters) -> Registers {
         let y = at.y << Field::DestX.bits();
         let z = at.z << (Field::DestX.bits() + Field::DestY.bits());
-        let IntraNodeParameters { threshold, receive_fifo, .. } = parameters.intra_node;
-        let (threshold, credit) = (parameters.words(threshold), parameters.words(receive_fifo));
+        let IntraNodeParameters { threshold, receive_fifo, fifo, .. } = parameters.intra_node;
+        let [threshold, credit, fifo] = [threshold, receive_fifo, fifo].map(|bytes| parameters.words(bytes));
         let credit_bounds = (parameters.largest_words(), credit);
-        Registers { local_coord: z | y | at.x, threshold, credit, credit_bounds }
+        Registers { local_coord: z | y | at.x, threshold, credit, credit_bounds, fifo }
     }
 
     /// Words of each port's receiving FIFOs that register `credit` keeps from the switch.
@@ -260,6 +262,9 @@ impl Registers {
             Register::Reset => *test = SelfTest::default(),
             Register::LocalCoord if value >> 16 != 0 => return refuse("coordinates of 16 bits"),
             Register::LocalCoord => self.local_coord = value,
+            Register::Threshold if value >= self.fifo => {
+                return refuse("fewer words than a FIFO of data has");
+            }
             Register::Threshold => self.threshold = value,
             Register::Credit if !(self.credit_bounds.0..=self.credit_bounds.1).contains(&value) => {
                 return refuse("words from those of the largest packet to those of the receiving FIFOs");

@@ -4,8 +4,8 @@
 //!  program ── KernelTime: kernel, activity, stream ──► table `kernels`
 //!                                                  └─► KernelFigures ──► KernelLimit ──► weft explain
 //! ```
-//! A kernel that never waits is the pace of all others, which wait for it: so the one that waits least is the
-//! limit. If that one waits for most of its time too, the limit is what it waits for. A FIFO between two
+//! A kernel that works all the time is the pace of all others, which wait for it: so the one that works
+//! longest is the limit. If that one waits for most of the time too, the limit is what it waits for. A FIFO between two
 //! kernels that is now full for the one and now empty for the other holds both up, and more words in it would
 //! help. A FIFO behind a port that is full holds packets up in the network, and the kernels that send them.
 
@@ -14,8 +14,8 @@ use weft_results::KernelRow;
 use weft_units::{RankId, Span};
 use weft_workload::replay::Seating;
 
-/// The share of its time that a kernel at the limit waits at most.
-const LIMIT_WAITS: f64 = 0.5;
+/// The share of the longest time of a kernel in which one at the limit works at least.
+const LIMIT_WORKS: f64 = 0.5;
 /// The share of its kernels' time for which a FIFO holds up both, from which on it is named.
 const HOLDS_UP_BOTH: f64 = 0.05;
 /// The share of its kernel's time for which a FIFO behind a port is full, from which on it is named.
@@ -126,19 +126,24 @@ impl KernelLimit {
     /// The limit of these; `None`: no kernel has run.
     pub(crate) fn of(times: &[KernelTime]) -> Option<KernelLimit> {
         let kernels = figures(times);
-        let limit = kernels.iter().reduce(|least, own| if own.works > least.works { own } else { least })?;
+        let longest = kernels.iter().map(|own| own.time_us).fold(0.0, f64::max);
+        let worked = |own: &KernelFigures| own.works * own.time_us;
+        let limit = kernels.iter().reduce(|most, own| if worked(own) > worked(most) { own } else { most })?;
         let name = |own: &KernelFigures| format!("{} of node {}", own.kernel, own.rank);
         let percent = |share: f64| format!("{:.1} %", 100.0 * share);
-        let waits = 1.0 - limit.works;
         let mut sentences = vec![match limit.waits.first() {
-            Some(wait) if waits > LIMIT_WAITS => format!(
-                "No kernel is the limit: {} waits least, and for {} of its time until it {} {}.",
+            Some(wait) if worked(limit) < LIMIT_WORKS * longest => format!(
+                "No kernel is the limit: {} works longest, and waits for {} of its time until it {} {}.",
                 name(limit),
                 percent(wait.share),
                 wait.activity.name(),
                 wait.stream
             ),
-            _ => format!("Kernel {} is the limit: it waits for {} of its time.", name(limit), percent(waits)),
+            _ => format!(
+                "Kernel {} is the limit: it works longest, and waits for {} of its time.",
+                name(limit),
+                percent(1.0 - limit.works)
+            ),
         }];
         let waits = kernels.iter().flat_map(|own| own.waits.iter().map(move |wait| (own, wait)));
         let longest = waits.reduce(|longest, own| if own.1.share > longest.1.share { own } else { longest });
@@ -234,9 +239,10 @@ mod tests {
         KernelTime { rank: RankId(1), kernel, activity, stream, time: Span::from_us(us) }
     }
 
-    /// Catches a limit that is a kernel which waits for others, and a FIFO that is too short and not named.
+    /// Catches a limit that is a kernel which waits for others, or that has ended early, and a FIFO that is too
+    /// short and not named.
     #[test]
-    fn the_kernel_that_waits_least_is_the_limit() {
+    fn the_kernel_that_works_longest_is_the_limit() {
         use KernelActivity::{Full, Reads, Works, Writes};
         let slow = [
             time("front", Works, "", 20),
@@ -252,7 +258,7 @@ mod tests {
         assert_eq!(
             limit.sentences,
             [
-                "Kernel back of node 1 is the limit: it waits for 5.0 % of its time.",
+                "Kernel back of node 1 is the limit: it works longest, and waits for 5.0 % of its time.",
                 "The FIFO that is waited for longest is in: last of node 1 waits for 85.0 % of its time \
                  until it reads it.",
                 "FIFO taps holds both of its kernels up: it is full for front of node 1 in 80.0 % of its \
@@ -267,9 +273,14 @@ mod tests {
         let idle = [time("own", Works, "", 10), time("own", Reads, "message_data_in[0]", 90)];
         let sentences = KernelLimit::of(&idle).unwrap().sentences;
         assert!(
-            sentences[0].starts_with("No kernel is the limit: own of node 1 waits least"),
+            sentences[0]
+                .starts_with("No kernel is the limit: own of node 1 works longest, and waits for 90.0 %"),
             "{sentences:?}"
         );
+        let early =
+            [time("early", Works, "", 40), time("long", Works, "", 60), time("long", Reads, "in", 40)];
+        let sentences = KernelLimit::of(&early).unwrap().sentences;
+        assert!(sentences[0].starts_with("Kernel long of node 1 is the limit"), "{sentences:?}");
         assert_eq!(KernelLimit::of(&[]), None);
     }
 }

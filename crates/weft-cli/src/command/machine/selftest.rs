@@ -22,7 +22,7 @@ pub struct SelftestOptions {
     packets: Option<u32>,
 
     /// Payload of each packet of that test; 16 by default
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
     size: Option<Bytes>,
 
     /// The endpoint that they go to, from endpoint 0 along X; by default it sends to itself
