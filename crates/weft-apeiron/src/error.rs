@@ -50,7 +50,7 @@ pub enum DesignError {
     InTheWay {
         /// The file.
         path: PathBuf,
-        /// What it is not.
+        /// The kind of file that it is not.
         is: &'static str,
     },
     /// A file cannot be written.

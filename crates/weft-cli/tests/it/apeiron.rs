@@ -846,7 +846,10 @@ fn a_run_is_explained_by_its_kernels() {
     printed(&pairs.run(&options, &["-n", "100", "-s", "3"]));
     assert!(Path::new(&results).join("kernels.parquet").exists());
     let text = explained(&results, &["--quiet"]);
-    assert!(text.starts_with("Kernel krnl_back of node 0 is the limit: it works longest, and waits for 0."), "{text}");
+    assert!(
+        text.starts_with("Kernel krnl_back of node 0 is the limit: it works longest, and waits for 0."),
+        "{text}"
+    );
     assert!(text.contains("\nThe FIFO that is waited for longest is samples: krnl_front of node "), "{text}");
     let document: serde_json::Value =
         serde_json::from_str(&explained(&results, &["--quiet", "--json"])).unwrap();

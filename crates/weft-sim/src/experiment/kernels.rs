@@ -5,9 +5,10 @@
 //!                                                  └─► KernelFigures ──► KernelLimit ──► weft explain
 //! ```
 //! A kernel that works all the time is the pace of all others, which wait for it: so the one that works
-//! longest is the limit. If that one waits for most of the time too, the limit is what it waits for. A FIFO between two
-//! kernels that is now full for the one and now empty for the other holds both up, and more words in it would
-//! help. A FIFO behind a port that is full holds packets up in the network, and the kernels that send them.
+//! longest is the limit. If that one waits for most of the time too, the limit is what it waits for. A
+//! FIFO between two kernels that is now full for the one and now empty for the other holds both up, and
+//! more words in it would help. A FIFO behind a port that is full holds packets up in the network, and
+//! the kernels that send them.
 
 use serde::{Deserialize, Serialize};
 use weft_results::KernelRow;
@@ -239,8 +240,8 @@ mod tests {
         KernelTime { rank: RankId(1), kernel, activity, stream, time: Span::from_us(us) }
     }
 
-    /// Catches a limit that is a kernel which waits for others, or that has ended early, and a FIFO that is too
-    /// short and not named.
+    /// Catches a limit that is a kernel which waits for others, or that has ended early, and a FIFO that is
+    /// too short and not named.
     #[test]
     fn the_kernel_that_works_longest_is_the_limit() {
         use KernelActivity::{Full, Reads, Works, Writes};
