@@ -20,7 +20,15 @@ enum apeiron_register : uint32_t {
     APEIRON_TEST_DEST_X = 0x48,
     APEIRON_TEST_START = 0x4c,
     APEIRON_TEST_STATUS = 0x50,
+    APEIRON_TEST_RECEIVED = 0x54,
+    APEIRON_TEST_WRONG = 0x58,
+    // The lower and the upper 32 bits.
     APEIRON_TEST_CYCLES = 0x5c,
+    APEIRON_TEST_CYCLES_HIGH = 0x60,
+    APEIRON_TEST_PATTERN = 0x64,
+    APEIRON_TEST_OUTSIDE = 0x68,
+    // The header of the last packet: four words, the lowest first.
+    APEIRON_TEST_HEADER = 0x70,
 };
 
 // Nodes of the machine, and the number of this one, whose design has been loaded.
