@@ -290,7 +290,8 @@ class Card {
     {
         void *code = dlopen(kernel.code.c_str(), RTLD_NOW | RTLD_LOCAL);
         if (code == nullptr)
-            throw std::runtime_error("kernel " + kernel.name + ": " + dlerror());
+            throw std::runtime_error("kernel " + kernel.name + ": " + dlerror() +
+                                     "; the folder FILE.d of weft apeiron build must lie beside FILE");
         using Entry = const KernelTable *(*)();
         const Entry entry = reinterpret_cast<Entry>(dlsym(code, "weft_apeiron_kernel"));
         if (entry == nullptr)
