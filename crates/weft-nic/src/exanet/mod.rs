@@ -289,7 +289,10 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
             packetizer.send(channel, message, now);
         }
         self.port(|| Crossing::Sent { channel, message });
-        let header = if parcel.is_request { Header::ReadRequest } else { Header::Small }(channel);
+        let header = match parcel.is_request {
+            true => Header::ReadRequest(channel),
+            false => Header::Small(channel),
+        };
         let packet = header.packet(addressing, parcel.bytes.get() as u32);
         let mut packet = packet.of_class(parcel.class);
         packet.watch(parcel.watch);
