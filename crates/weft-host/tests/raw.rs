@@ -117,10 +117,27 @@ fn two_processes_find_what_the_header_says() {
 /// those would cost nothing, and a single one for writes would.
 #[test]
 fn data_of_reads_comes_back_by_channels_for_reads() {
-    let last = |set: &str| run("reads", "exanest", &[set], "").parse::<u64>().unwrap();
+    let last = |set: &str| run("reads", "exanest", &[set], "8").parse::<u64>().unwrap();
     let many = last("nic.rdma.read_channels=32");
     assert_eq!(last("nic.rdma.write_channels=1"), many);
     assert!(last("nic.rdma.read_channels=1") > many + 1_000_000, "a microsecond and more");
+}
+
+/// Catches a read whose request is noticed by a process or lies in a mailbox, and whose answer is stored as a
+/// descriptor of a process: what a single read takes more when one of its parts does, in ps.
+#[test]
+fn a_read_polls_and_crosses_the_host_port_at_the_reader_alone() {
+    let read = |set: &str| run("reads", "exanest", &[set], "1").parse::<u64>().unwrap();
+    let as_it_is = read("nic.mailbox.poll=20ns");
+    // The reader's poll of the notification.
+    assert_eq!(read("nic.mailbox.poll=520ns") - as_it_is, 500_000);
+    assert_eq!(read("nic.mailbox.check=26cycles"), as_it_is, "small messages are checked there");
+    // Two round trips in all: half of one for the store of the request, one for the read of the memory, and
+    // half of one for the write of data and notification. Both are whole cycles.
+    let with = |round_trip| read(&format!("nic.host_port.round_trip={round_trip}"));
+    assert_eq!(with("140ns") - with("120ns"), 2 * 20_000);
+    // The agent is invoked once before the data goes.
+    assert_eq!(read("nic.segmentation.invocation=3us") - as_it_is, 1_000_000);
 }
 
 /// Catches small messages and RDMA that do not arrive, memory that a foreign protection domain reaches or

@@ -1,6 +1,7 @@
-/* Two ranks over weft.h: rank 0 reads from rank 1 many times at once, and prints when the last data was there. */
+/* Two ranks over weft.h: rank 0 reads from rank 1, `reads` times at once, and prints when the last data was there. */
 #include "weft.h"
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { READS = 8, BYTES = 1000 };
 
@@ -14,8 +15,11 @@ static int next(void)
     return done.error;
 }
 
-int main(void)
+int main(int count, char **words)
 {
+    int reads = count > 1 ? atoi(words[1]) : 0;
+    if (reads < 1 || reads > READS)
+        return 1;
     static char memory[READS][BYTES];
     if (weft_open(&rank))
         return 2;
@@ -29,10 +33,10 @@ int main(void)
         return 4;
     if (me == 0) {
         uint64_t began = weft_clock_ps(rank);
-        for (int i = 0; i < READS; i++)
+        for (int i = 0; i < reads; i++)
             if (weft_read(rank, peer, memory[i], BYTES, base + i * BYTES, 1, WEFT_COMPLETION, NULL))
                 return 5;
-        for (int i = 0; i < READS; i++)
+        for (int i = 0; i < reads; i++)
             if (next())
                 return 6;
         printf("%lu", (unsigned long)(weft_clock_ps(rank) - began));

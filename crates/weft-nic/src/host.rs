@@ -24,6 +24,9 @@ pub enum Primitive {
     Write,
     /// The same, in answer to a read of the receiver: by a channel for reads (TR-488 §4.5.1).
     WriteBack,
+    /// A request that the interface which has the data answers by itself, with a [write
+    /// back](Primitive::WriteBack), where it can; else a small message.
+    ReadRequest,
 }
 
 /// A message to be sent.

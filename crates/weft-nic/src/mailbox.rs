@@ -16,8 +16,7 @@
 //! # Not modelled
 //! The order of writes by several sources into one queue beside that of their arrival; the cache's own
 //! evictions. Writes of entries to main memory, which §4.4 has beside the cache: they take nothing of the
-//! memory channel. The mailbox of the RDMA send unit (§4.5.1): its requests come to mailboxes of processes.
-//! The store by which a process tells the logic of its head: the logic knows it at once.
+//! memory channel. The store by which a process tells the logic of its head: the logic knows it at once.
 
 use crate::block::{Block, block};
 use crate::gvas::Pdid;
@@ -35,7 +34,7 @@ pub const MAILBOX: Block = block!(Logic "mailbox");
 /// Cycles from the edge of a footer to answer and entry, at least: one each to check the sum, to look up
 /// queue and number, to decide, and for the queue of verdicts. They are ours, those of `rtl/mailbox`; where
 /// the footer comes soon behind the header, they pass within `check`.
-const VERDICT_CYCLES: u64 = 4;
+pub(crate) const VERDICT_CYCLES: u64 = 4;
 
 weft_keys::keys! {
     /// The mailbox's section of a machine file.

@@ -193,6 +193,8 @@ pub struct Parcel {
     pub to: EndpointId,
     /// The virtual interface there.
     pub to_interface: u16,
+    /// Whether it is a request of a read, for the send unit there.
+    pub is_request: bool,
     /// The number of the message, counted by this interface.
     pub message: u32,
     /// Payload.
@@ -593,6 +595,7 @@ mod tests {
             interface: 0,
             to,
             to_interface: 0,
+            is_request: false,
             message,
             bytes,
             created_at,

@@ -5,9 +5,9 @@
 //!                        │ packetizer │                                │ mailbox │
 //!   process ◄── status ──└────────────┘◄── answers ──    ◄── answers ──└─────────┘◄── heads ── process
 //!
-//!   process ── descriptors ──►┌───────────┐── cells ──►
+//!   process ── descriptors ──►┌───────────┐── cells, answers to requests ──►
 //!   memory  ◄── reads ────────│ send unit │
-//!   memory  ── words ────────►└───────────┘◄── answers to blocks ──
+//!   memory  ── words ────────►└───────────┘◄── requests, answers to blocks ──
 //!
 //!   ── cells ──►┌──────────────┐── words, notifications ──► memory
 //!               │ receive unit │
@@ -83,6 +83,13 @@ pub enum Crossing {
     Arrived(Arrival),
     /// A queue of the mailbox has changed its state.
     Queue(QueueChange),
+    /// The mailbox of the send unit has a verdict now on a request of a read.
+    RequestArrived {
+        /// The time at which its tail has come.
+        tail: Time,
+        /// The request, and the verdict, with which the read starts if it is `put`.
+        arrival: Arrival,
+    },
     /// A channel of the send unit takes a descriptor.
     Described(StoredDescriptor),
     /// The send unit reads the payload of a cell.
@@ -225,7 +232,7 @@ pub struct StoredParcel {
     pub payload: Option<SmallPayload>,
 }
 
-/// A descriptor that a process stores into a channel of the send unit.
+/// A descriptor that a process stores into a channel of the send unit, or its mailbox for a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StoredDescriptor {
     /// The channel.
@@ -291,7 +298,7 @@ pub struct CellArrival {
     pub ends: bool,
 }
 
-/// A small message whose tail has come to the mailbox.
+/// A small message whose tail has come to the mailbox, or a request of a read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SmallPacket {
     /// The time at which its header has begun to come.
@@ -320,14 +327,14 @@ pub struct Verdict {
     pub checked: Time,
     /// Why it is refused; `None`: it is acknowledged.
     pub refusal: Option<Refusal>,
-    /// Whether it is put into the queue.
+    /// Whether it is put into the queue; of a request of a read, whether that starts.
     pub put: bool,
 }
 
-/// A small message at the mailbox.
+/// A small message at the mailbox, or a request of a read at that of the send unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
-    /// The packet. Its tail comes now.
+    /// The packet. The tail of a small message comes now.
     pub packet: SmallPacket,
     /// The answer.
     pub verdict: Verdict,

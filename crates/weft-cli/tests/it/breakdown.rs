@@ -222,6 +222,24 @@ fn below_software_real_and_simulated_messages_are_alike() {
     }
 }
 
+/// Catches a request of a read that passes by a process of its target, and a target whose mailbox of requests
+/// takes another time than its four cycles behind the next edge: the parts of a get where the data is.
+#[test]
+fn the_interface_that_has_the_data_answers_a_read_by_itself() {
+    let ends = ["--from", "M1QAF1", "--to", "M1QAF2", "--sizes", "64", "--breakdown", "--json"];
+    let osu = json(&[&["osu", "get_latency", "-m", "exanest"][..], &ends].concat());
+    let pieces = osu["rows"][0]["breakdown"]["pieces"].as_array().unwrap();
+    let of_target: Vec<&Value> = pieces.iter().filter(|piece| piece["place"] == "M1QAF2").collect();
+    let names: Vec<&str> = of_target.iter().map(|piece| piece["what"].as_str().unwrap()).collect();
+    // The agent still deals with the read before.
+    assert_eq!(names, ["rdma mailbox", "waits for the agent", "segmentation", "memory"]);
+    let verdict = of_target[0]["time_ns"].as_f64().unwrap();
+    assert!(
+        (4.0 * 20.0 / 3.0..5.0 * 20.0 / 3.0 + 0.01).contains(&verdict),
+        "{verdict} ns, of cycles of 20/3"
+    );
+}
+
 /// The rows of `weft traffic` on a torus with these words, without what only a breakdown has and what the
 /// computer decides.
 fn traffic(words: &[&str]) -> Vec<Value> {

@@ -221,7 +221,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             }
             _ => {
                 let (remote, length, local) = (post.remote, post.length, post.local);
-                // A request is a descriptor in the mailbox of the target's send unit.
+                outbound.primitive = Primitive::ReadRequest;
                 outbound.carried = carried(What::Get { remote, length, local });
                 outbound.bytes = self.parameters.control.min(self.parameters.limits.small);
             }

@@ -141,7 +141,8 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
                 let opening = self.parameters.job.reach(number).opening;
                 let read = LiveRead { remote, key, length, local, opening, token: post.token };
                 let header = self.header(seat, post, LiveKind::Read(read))?;
-                let parcel = Parcel::control(post.to, header, self.parameters, at);
+                let control = Parcel::control(post.to, header, self.parameters, at);
+                let parcel = Parcel { primitive: Primitive::ReadRequest, ..control };
                 self.send(seat, parcel, Sender::Rank, at);
             }
             PostKind::Forget => {

@@ -13,6 +13,7 @@ use weft_nic::gvas::Gvas;
 use weft_nic::host_port::{HostPortParameters, StorePath};
 use weft_nic::mailbox::MailboxParameters;
 use weft_nic::packetizer::PacketizerParameters;
+use weft_nic::wire::RequestWords;
 use weft_nic::{CheckParameters, Class, ExanetParameters};
 use weft_topo::{ClassUse, MessageClass, MessageClasses};
 use weft_units::{Bytes, Span};
@@ -79,16 +80,18 @@ impl InterfaceModel for ExanetNic {
         ProcessLimits { interfaces, pages: pages.min(interfaces), small: self.packetizer.payload }
     }
 
-    /// A processor stores what it posts into the pages of the blocks. The request of a read is a small
-    /// message.
+    /// A processor stores what it posts into the pages of the blocks. The request of a read goes by the
+    /// packetizer.
     fn post_costs(&self, protocol: &Protocol) -> PostCosts {
         let StorePath { clock, word, .. } = self.host_port.store_path();
         let stored = |stored| PostCost { call: Span::ZERO, stored };
         let PacketizerParameters { descriptor, payload, .. } = self.packetizer;
+        let has_requests = self.parameters(0).has_requests();
+        let request = if has_requests { RequestWords::SIZE } else { protocol.control_bytes.min(payload) };
         PostCosts {
             small: stored(descriptor),
             write: stored(self.rdma.engine.send.descriptor),
-            read: stored(descriptor + protocol.control_bytes.min(payload)),
+            read: stored(descriptor + request),
             stores: Some(Stores { clock, word }),
         }
     }

@@ -162,7 +162,7 @@ impl<H: Host> IpNode<'_, '_, '_, H> {
         let posted = at.max(self.fabric.now());
         let number = self.hardware.take_number();
         let Message { to, bytes, created_at, header, token, interface, to_interface, watch, .. } = message;
-        let stays = message.primitive == Primitive::Small;
+        let stays = matches!(message.primitive, Primitive::Small | Primitive::ReadRequest);
         let ports = self.parameters.lattice.ports;
         let reason = if u32::from(interface) >= ports || u32::from(to_interface) >= ports {
             Some(FailureReason::NoInterface)

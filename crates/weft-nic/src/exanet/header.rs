@@ -15,9 +15,11 @@ use weft_fabric::{Addressing, HeaderBits, MessagePart, Packet};
 pub enum Header {
     /// A small message, from a channel of a packetizer to a mailbox.
     Small(ChannelId),
-    /// The mailbox has the small message of a channel.
+    /// A request of a read, from a channel of a packetizer to the mailbox of a send unit.
+    ReadRequest(ChannelId),
+    /// The mailbox has what a channel has sent.
     Acknowledgement(ChannelId),
-    /// The mailbox has refused the small message of a channel.
+    /// The mailbox has refused what a channel has sent.
     Refused(ChannelId, Refusal),
     /// A cell of an RDMA write.
     Cell(CellId),

@@ -39,6 +39,7 @@ mod post;
 mod rdma;
 mod receive;
 mod reduction;
+mod requests;
 mod transmit;
 pub mod wire;
 
@@ -95,6 +96,8 @@ pub enum ExanetTimer<T> {
     Accelerated(u32),
     /// The reduction module may have waited too long.
     ReductionLate,
+    /// The first request of a read without a verdict gets it.
+    Request,
 }
 
 impl<T: Payload> Payload for ExanetTimer<T> {
@@ -116,6 +119,7 @@ impl<T: Payload> Payload for ExanetTimer<T> {
             ExanetTimer::Accelerated(token) => kind(7, u128::from(*token)),
             ExanetTimer::Host(timer) => kind(8, timer.tie()),
             ExanetTimer::ReductionLate => kind(9, 0),
+            ExanetTimer::Request => kind(10, 0),
         }
     }
 }
@@ -285,7 +289,11 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
             packetizer.send(channel, message, now);
         }
         self.port(|| Crossing::Sent { channel, message });
-        let packet = Header::Small(channel).packet(addressing, parcel.bytes.get() as u32);
+        let header = match parcel.is_request {
+            true => Header::ReadRequest(channel),
+            false => Header::Small(channel),
+        };
+        let packet = header.packet(addressing, parcel.bytes.get() as u32);
         let mut packet = packet.of_class(parcel.class);
         packet.watch(parcel.watch);
         Injection::Packet(packet)

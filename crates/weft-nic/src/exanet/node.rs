@@ -210,6 +210,12 @@ impl<H: Host> ExanetHosted<'_, '_, '_, H> {
                     self.hand_over(&message);
                 }
             }
+            ExanetTimer::Request => {
+                if let Some(request) = self.node.decide_on_request() {
+                    // The host stands in for the words of the request: it posts what they say.
+                    self.hand_over(&request);
+                }
+            }
             ExanetTimer::Reduction(id) => {
                 self.node.wake_reduction(id);
                 self.report_damage();

@@ -1,6 +1,7 @@
 //! The section of a machine file on the ExaNet interface.
 
 use super::check::CheckParameters;
+use super::wire::RequestWords;
 use crate::allreduce::AllreduceParameters;
 use crate::host_port::HostPortParameters;
 use crate::iommu::IommuParameters;
@@ -33,6 +34,12 @@ pub struct ExanetParameters {
 }
 
 impl ExanetParameters {
+    /// Whether requests of reads go to the mailbox of the send unit: a packet of the packetizer holds their
+    /// words. Else they are small messages.
+    pub fn has_requests(&self) -> bool {
+        self.packetizer.payload >= RequestWords::SIZE
+    }
+
     /// Least time from a packet's arrival until the host notices the message that it brings: into memory by
     /// the host port, an entry of the mailbox or the notification behind a cell, and the poll that sees it.
     pub fn least_notice(&self) -> Span {

@@ -3,6 +3,7 @@
 use super::node::ExanetNode;
 use super::options::TokenWhenAcknowledged;
 use super::rdma::descriptor;
+use super::wire::RequestWords;
 use super::{Announcement, ExanetNic, ExanetTimer, MessageFields, SimulationWords};
 use crate::failure::{Failure, FailureReason};
 use crate::gvas::Gvas;
@@ -98,12 +99,14 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
     pub(super) fn accept(&mut self, message: Message<H::Header>, at: Time) -> u32 {
         let at = at.max(self.fabric.now());
         let number = self.hardware.take_number();
-        let Message { to, bytes, created_at, header, token, primitive, interface, to_interface, .. } =
-            message;
+        let is_request = message.primitive == Primitive::ReadRequest && self.parameters.has_requests();
+        let bytes = if is_request { RequestWords::SIZE } else { message.bytes };
+        let message = Message { bytes, ..message };
+        let Message { to, created_at, header, token, primitive, interface, to_interface, .. } = message;
         let Message { options, watch, .. } = message;
         let small = match primitive {
             Primitive::Automatic => bytes <= self.parameters.packetizer.payload,
-            Primitive::Small => true,
+            Primitive::Small | Primitive::ReadRequest => true,
             Primitive::Write | Primitive::WriteBack => false,
         };
         if let Some(reason) = self.refusal(&message, small) {
@@ -119,6 +122,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
             let told = Parcel {
                 interface,
                 to_interface,
+                is_request,
                 to,
                 message,
                 bytes,

@@ -193,9 +193,9 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         }
     }
 
-    /// A process, or the unit itself for a remote one, writes a descriptor into a channel of its page. It has
-    /// waited for space since `since`. Its message is announced by `words`, if they are given: where it finds
-    /// a channel of the unit at once, together with its transfer.
+    /// A process stores a descriptor into a channel of its page; that of a request, the unit writes itself.
+    /// It has waited for space since `since`. Its message is announced by `words`, if they are given,
+    /// together with its transfer where it finds a channel of the unit at once.
     #[inline(never)]
     fn write(
         &mut self,
@@ -204,9 +204,12 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         (since, words): (Time, Option<SimulationWords<H::Header>>),
     ) {
         let now = self.fabric.now();
-        let (bytes, port) = (self.parameters.rdma.send.descriptor, &self.parameters.host_port);
-        let stored = self.hardware.memory.port.store(now, bytes, port);
-        descriptor.posted = stored.ended;
+        let by_unit = kind == ChannelKind::Read && self.parameters.has_requests();
+        let stored = (!by_unit).then(|| {
+            let (bytes, port) = (self.parameters.rdma.send.descriptor, &self.parameters.host_port);
+            self.hardware.memory.port.store(now, bytes, port)
+        });
+        descriptor.posted = stored.map_or(now, |stored| stored.ended);
         if descriptor.watch {
             let (endpoint, message) = (self.fabric.endpoint(), descriptor.message);
             let mut stage = |block, came, began, ended| {
@@ -216,7 +219,9 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
             if since < now {
                 stage(DESCRIPTOR_CHANNEL, since, now, now);
             }
-            stage(HOST_PORT, now, stored.began, stored.ended);
+            if let Some(stored) = stored {
+                stage(HOST_PORT, now, stored.began, stored.ended);
+            }
         }
         // A passive host may post at times of its own, too.
         self.retire_due();

@@ -92,7 +92,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
             let owner = (transfer.domain, transfer.destination.space);
             let named = (target.place.domain(), u32::from(target.interface()));
             match header {
-                Header::Small(_) => named == owner,
+                Header::Small(_) | Header::ReadRequest(_) => named == owner,
                 Header::Cell(id) => {
                     let address = ReceiveUnit::place(transfer, id, cut).address.get();
                     named == owner && target.place.address() == address
@@ -117,6 +117,10 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         }
         match header {
             Header::Small(channel) => self.small(packet, channel).map(Notice::Message),
+            Header::ReadRequest(_) => {
+                self.request_arrived(packet);
+                None
+            }
             // It is known by its label, and taken before.
             Header::Cell(_) => None,
             Header::Reduction(id, step) => {

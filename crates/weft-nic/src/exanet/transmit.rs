@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weft_units::{EndpointId, Time};
 
-/// The answer of the mailbox to a small packet: a packet without payload.
+/// The answer of a mailbox to a small packet: a packet without payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Answer {
     pub to: EndpointId,
@@ -56,10 +56,17 @@ pub(super) struct Transmit {
 }
 
 impl Transmit {
-    /// An answer that will be ready at `ready`, no earlier than those before.
+    /// An answer that will be ready at `ready`. Each block's are so one after the other; those of two are put
+    /// in order.
     #[inline]
     pub fn answer(&mut self, ready: Time, answer: Answer) {
-        self.answers.push_back((ready, answer));
+        match self.answers.back() {
+            Some((last, _)) if *last > ready => {
+                let place = self.answers.partition_point(|(other, _)| *other <= ready);
+                self.answers.insert(place, (ready, answer));
+            }
+            _ => self.answers.push_back((ready, answer)),
+        }
     }
 
     /// When there will be a packet, where RDMA has one at `rdma`; [`Time::NEVER`]: none is known of.

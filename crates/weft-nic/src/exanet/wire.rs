@@ -17,7 +17,8 @@
 //!  identity  63              48 47 46 45      40 39      32 31               16 15                0
 //!           ┌────────────────────────────────────────────┬──────────────────┬───────────────────┐
 //!   small   │                                            │ interface        │ channel           │
-//!   answer  │ of the small message                       │                  │                   │
+//!   request │                                            │                  │                   │
+//!   answer  │ of the small message or the request        │                  │                   │
 //!           ├──────────────────┬──┬──┬──────────┬──────────┼──────────────────┴───────────────────┤
 //!   cell    │ channel          │ L│ T│ index    │ attempt  │ transaction                          │
 //!   block   │ of the cell that completed the block         │                                      │
@@ -29,18 +30,21 @@
 //! Bit 127 is the highest of the byte that travels first. Bits without use are zero.
 //!
 //! - PDID, node, rank, virtual address: the place of the first byte of the payload. A small message has no
-//!   place in memory, and the address 0. Answers and vectors go from a block of one interface to a block of
+//!   place in memory, and the address 0. So has a request of a read; its rank and page name the interface
+//!   whose memory is read. Answers and vectors go from a block of one interface to a block of
 //!   another: of their address only the node is not 0.
 //! - Kind: the kind of packet. The highest bit is set in answers.
 //! - Page: the number of the virtual interface, divided by eight. Rank and page together are its number.
 //! - Size: bytes of payload.
 //! - Source: the node that sends the packet, and to which its answer goes.
-//! - Number: of a small message its number, counted by its source, and of its answer the same; of a cell the
-//!   first transaction of its transfer; of a vector the group; of the answer to a block 0.
+//! - Number: of a small message or a request its number, counted by its source, and of its answer the same;
+//!   of a cell the first transaction of its transfer; of a vector the group; of the answer to a block 0.
 //! - L, T: the cell is the last of its block; its block is the last of its transfer.
-//! - Interface, channel: where the small message was posted, so that its answer finds the channel.
+//! - Interface, channel: where small message or request was posted, so that its answer finds the channel.
 //! - Step: of a contribution the member, of an exchange the level.
 //! - Check: CRC-32 (IEEE 802.3) of header, payload in whole words, and the footer before it.
+//!
+//! The payload of a request is two words, in memory's order of bytes: [`RequestWords`].
 //!
 //! ```
 //! use weft_nic::gvas::Pdid;
@@ -78,6 +82,8 @@
 //! - Three bits of rank do not tell 64 virtual interfaces of a node (§4.4) apart: eight ranks with eight
 //!   pages do. A page of 8 bits allows 2,048 interfaces, and a size of 10 bits payloads of 1,023 bytes:
 //!   machine files may ask for more than the document's.
+//! - A request of a read (§4.5.1) is a small packet of a kind of its own, which its packetizer watches over
+//!   and its target answers like a small message. Its words are the first two of a descriptor.
 //! - Number and identity have the width of the model's counters. T spares the receive unit the size of the
 //!   transfer: it ends, and is notified, with the last block that comes.
 //!
@@ -93,7 +99,7 @@ use crate::rdma::{Answer, CellId, ChannelId, ReceiveUnit, Refusal as BlockRefusa
 use crate::segmentation::Cut;
 use std::fmt;
 use weft_fabric::{Packet, PacketLabel};
-use weft_units::{Address, EndpointId};
+use weft_units::{Address, Bytes, EndpointId};
 
 /// Events of one instant are ordered by label, so that its numbers are part of the model's results.
 const SMALL: PacketLabel = PacketLabel::data(1);
@@ -113,6 +119,7 @@ const RESULT: PacketLabel = PacketLabel::data(14);
 const ASK_VECTOR: PacketLabel = PacketLabel::data(15);
 const NO_VECTOR_YET: PacketLabel = PacketLabel::data(16);
 const VECTOR_FAILED: PacketLabel = PacketLabel::data(17);
+const READ_REQUEST: PacketLabel = PacketLabel::data(18);
 
 /// T of an identity.
 const ENDS_TRANSFER: u64 = 1 << 46;
@@ -263,6 +270,47 @@ impl HeaderFields {
     }
 }
 
+/// The payload of a request of a read: the two words of the descriptor that the send unit starts for it.
+///
+/// ```text
+///  word 0  127        96 95             64 63        39 38                     0
+///         ┌─────────────┬─────────────────┬────────────┬────────────────────────┐
+///         │             │ bytes        32 │            │ source address      39 │
+///         └─────────────┴─────────────────┴────────────┴────────────────────────┘
+///  word 1  a header: of its fields node, rank, virtual address and page of the destination
+/// ```
+/// Each lies in the payload as in memory, its lowest byte first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RequestWords {
+    /// The virtual address of the data.
+    pub source: Address,
+    /// Bytes of the transfer.
+    pub bytes: u32,
+    /// The place that the data goes to. Its domain is not written: it is that of the request.
+    pub destination: PacketTarget,
+}
+
+impl RequestWords {
+    /// Bytes of the payload.
+    pub const SIZE: Bytes = Bytes::new(32);
+
+    /// The payload.
+    ///
+    /// # Errors
+    /// A source beyond the bits of an address.
+    pub fn encode(&self) -> Result<[u8; 32], NotOnWire> {
+        let RequestWords { source, bytes, destination } = *self;
+        let source = field("the address of a source", Gvas::ADDRESS_BITS, source.get())?;
+        let without_domain = destination.pack() << Gvas::DOMAIN_BITS >> Gvas::DOMAIN_BITS;
+        let words = [u128::from(bytes) << 64 | u128::from(source), without_domain];
+        let mut payload = [0; 32];
+        for (place, word) in payload.chunks_exact_mut(16).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        Ok(payload)
+    }
+}
+
 /// Header and footer of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ControlWords {
@@ -321,7 +369,9 @@ impl PacketFields {
         let block_to_block = || PacketTarget::new(Pdid(0), node, 0, Address::default());
         let known = transfer.ok_or(NotOnWire::Message { source_endpoint: source, message });
         let (target, number, ends_transfer) = match header {
-            Header::Small(_) => (target(known?, Address::default())?, message, false),
+            Header::Small(_) | Header::ReadRequest(_) => {
+                (target(known?, Address::default())?, message, false)
+            }
             Header::Cell(id) => {
                 let transfer = known?;
                 let address = ReceiveUnit::place(transfer, id, cut).address;
@@ -350,7 +400,7 @@ impl PacketFields {
             Header::Reduction(id, _) => {
                 field("a block of a vector", 24, id.block.into())?;
             }
-            Header::Small(_) | Header::Acknowledgement(_) | Header::Refused(..) => {}
+            Header::Small(_) | Header::ReadRequest(_) | Header::Acknowledgement(_) | Header::Refused(..) => {}
         }
         let (label, identity) = pack(header);
         let header = HeaderFields { target, kind: label.bits(), size, source }.encode()?;
@@ -399,6 +449,7 @@ pub fn packet(
 pub(super) fn pack(header: Header) -> (PacketLabel, u64) {
     match header {
         Header::Small(channel) => (SMALL, pack_channel(channel)),
+        Header::ReadRequest(channel) => (READ_REQUEST, pack_channel(channel)),
         Header::Acknowledgement(channel) => (ACKNOWLEDGEMENT, pack_channel(channel)),
         Header::Refused(channel, refusal) => {
             let label = match refusal {
@@ -444,6 +495,7 @@ pub(super) fn unpack(label: PacketLabel, identity: u64, number: u32) -> Option<H
     };
     Some(match label {
         SMALL => Header::Small(unpack_channel(identity)),
+        READ_REQUEST => Header::ReadRequest(unpack_channel(identity)),
         ACKNOWLEDGEMENT => Header::Acknowledgement(unpack_channel(identity)),
         REFUSED_DAMAGED => refused(Refusal::Damaged),
         REFUSED_DOMAIN => refused(Refusal::Domain),
@@ -464,7 +516,7 @@ pub(super) fn unpack(label: PacketLabel, identity: u64, number: u32) -> Option<H
     })
 }
 
-/// The identity of a small message and of its answer.
+/// The identity of a small message or a request, and of its answer.
 const fn pack_channel(channel: MessageChannel) -> u64 {
     (channel.interface as u64) << 16 | channel.channel as u64
 }
@@ -529,7 +581,6 @@ pub(super) mod tests {
     use crate::rdma::Location;
     use proptest::prelude::*;
     use weft_fabric::Addressing;
-    use weft_units::Bytes;
 
     fn any_channel() -> impl Strategy<Value = MessageChannel> {
         let numbers = any::<(u16, u16)>();
@@ -565,6 +616,7 @@ pub(super) mod tests {
         let operation = operation.prop_map(|(group, sequence, block)| OperationId { group, sequence, block });
         prop_oneof![
             any_channel().prop_map(Header::Small),
+            any_channel().prop_map(Header::ReadRequest),
             any_channel().prop_map(Header::Acknowledgement),
             (any_channel(), prop::sample::select(refusals)).prop_map(|(of, why)| Header::Refused(of, why)),
             any_cell().prop_map(Header::Cell),
@@ -626,7 +678,7 @@ pub(super) mod tests {
                 let before = u128::from_be_bytes(std::array::from_fn(|at| *footer.get(at).unwrap_or(&0)));
                 let whole = before | u128::from(check(&header, &[], before));
                 let control = ControlWords { header, footer: whole.to_be_bytes() };
-                let is_known = matches!(kind, 1 | 0x82..=0x86 | 7 | 0x88..=0x8B | 12..=17);
+                let is_known = matches!(kind, 1 | 0x82..=0x86 | 7 | 0x88..=0x8B | 12..=18);
                 let refused = (!is_known).then_some(NoPacket::Kind(kind));
                 prop_assert_eq!(HeaderFields::decode(header).err(), refused);
                 match PacketFields::decode(&control, &[]) {
@@ -676,7 +728,28 @@ pub(super) mod tests {
         }
         let kinds: std::collections::BTreeSet<u8> =
             vectors.iter().map(|(fields, ..)| pack(fields.header).0.bits()).collect();
-        assert_eq!(kinds.len(), 17, "of {kinds:x?}");
+        assert_eq!(kinds.len(), 18, "of {kinds:x?}");
+    }
+
+    /// Catches words of a request in other bits than those of a descriptor, or the other way round: those of
+    /// the vectors were put together byte by byte.
+    #[test]
+    fn requests_have_the_words_of_the_vectors() {
+        let lines = include_str!("wire_vectors.txt").lines().filter(|line| line.starts_with("12"));
+        let payloads: Vec<Vec<u8>> = lines.map(|line| vector(line).1).collect();
+        let words = |source, bytes, (node, interface, address)| {
+            let destination = PacketTarget::new(Pdid(7), EndpointId(node), interface, Address::new(address));
+            RequestWords { source: Address::new(source), bytes, destination: destination.unwrap() }
+        };
+        let one = words(0x20_0000_1000, 1000, (5, 0xb, 0x10_0000_0040));
+        let most = words((1 << 39) - 1, u32::MAX, ((1 << 22) - 1, 2047, (1 << 39) - 1));
+        assert_eq!([one, most].map(|words| words.encode().unwrap().to_vec()).to_vec(), payloads);
+        let beyond = words(1 << 39, 0, (0, 0, 0)).encode().unwrap_err();
+        assert!(
+            beyond
+                .to_string()
+                .ends_with("does not fit the 39 bits that a packet has for the address of a source")
+        );
     }
 
     /// Catches a limit that is off by one, and an error that names another field.
@@ -746,7 +819,7 @@ pub(super) mod tests {
     #[test]
     fn a_label_of_no_kind_is_not_read() {
         let [data, answer] = [PacketLabel::data, PacketLabel::acknowledgement];
-        for label in [data(0), answer(1), data(2), answer(72), data(18), answer(17)] {
+        for label in [data(0), answer(1), data(2), answer(72), data(19), answer(18)] {
             assert_eq!(unpack(label, 0, 0), None, "{label:?}");
         }
     }
@@ -772,6 +845,7 @@ pub(super) mod tests {
             ASK_VECTOR,
             NO_VECTOR_YET,
             VECTOR_FAILED,
+            READ_REQUEST,
         ];
         let [data, answer] = [PacketLabel::data, PacketLabel::acknowledgement];
         for (number, label) in (1..).zip(labels) {

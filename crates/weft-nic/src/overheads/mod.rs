@@ -86,7 +86,7 @@ impl OverheadsParameters {
     pub(crate) fn start_of(&self, primitive: Primitive) -> Span {
         match primitive {
             Primitive::Write | Primitive::WriteBack => self.send_write,
-            Primitive::Automatic | Primitive::Small => self.send_message,
+            Primitive::Automatic | Primitive::Small | Primitive::ReadRequest => self.send_message,
         }
     }
 }

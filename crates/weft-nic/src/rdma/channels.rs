@@ -319,6 +319,17 @@ impl Channels {
         Some((id, first))
     }
 
+    /// Whether a channel of a page is free.
+    pub(super) fn has_free(&self, page: u32, kind: ChannelKind, parameters: &SendParameters) -> bool {
+        let Some(of_page) = self.pages.get(page as usize) else { return true };
+        let channels = match kind {
+            ChannelKind::Write => &of_page.write,
+            ChannelKind::Read => &of_page.read,
+        };
+        channels.len() < parameters.channels(kind) as usize
+            || channels.iter().any(|channel| channel.state == ChannelState::Free)
+    }
+
     /// A channel that has a transfer.
     #[inline]
     pub(super) fn busy(&mut self, id: ChannelId, parameters: &SendParameters) -> Option<Busy<'_>> {

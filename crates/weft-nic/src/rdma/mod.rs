@@ -6,7 +6,8 @@
 //!                             ▲                                      │     └─► notification
 //!                             └──────────── ACK, NACK per block ◄────┘
 //! ```
-//! A read is a request to the node that has the data, whose send unit answers with a write. The engine is
+//! A read is a [request](RequestMailbox) to the node that has the data, whose send unit answers with a write.
+//! The engine is
 //! plain data and knows no fabric and no event queue: it is told what comes, asked for what goes, and says
 //! through its [`RdmaCallbacks`] when it wants to be woken.
 //!
@@ -21,8 +22,6 @@
 //! # Not modelled
 //! - Completion by polling of channel status: the user is told when the agent has dealt with the last
 //!   acknowledgement.
-//! - The mailbox of the send unit, to which requests of reads go (§4.5.1): they go to that of the interface
-//!   which is read from, take space in it, and are noticed as by a process.
 //! - Pages that are allocated apart from interfaces: a page has the number of its interface.
 
 mod blocks;
@@ -31,18 +30,21 @@ mod channels;
 mod contexts;
 mod descriptors;
 mod receive;
+mod requests;
 mod send;
 #[cfg(test)]
 mod tests;
 mod transfer;
 
 pub use blocks::{
-    DESCRIPTOR_CHANNEL, OUTSTANDING_BLOCK, RDMA_CHANNEL, RDMA_RECEIVE, RDMA_SEND, SOURCE_CONTEXT,
+    DESCRIPTOR_CHANNEL, OUTSTANDING_BLOCK, RDMA_CHANNEL, RDMA_MAILBOX, RDMA_RECEIVE, RDMA_SEND,
+    SOURCE_CONTEXT,
 };
 pub use channel::{ChannelEvent, ChannelState, RdmaChange};
 pub use channels::{Acknowledged, Channels, Expired, Retired, Stall, WatchedTimeout};
 pub use descriptors::SourceContexts;
 pub use receive::{Arrival, ContextEvent, ContextState, Postponed, Receipt, ReceiveParameters, ReceiveUnit};
+pub use requests::{CameRequest, RequestMailbox};
 pub use send::{Cell, FetchTimes, SendParameters, SendUnit, Sent, SourceFault};
 pub use transfer::{
     Answer, CellId, ChannelId, ChannelKind, Descriptor, Location, Refusal, TransferError, TransferHeader,
@@ -235,6 +237,8 @@ pub struct Rdma {
     descriptors: Descriptors,
     /// `None` before the first: an idle engine is small.
     retiring: Option<Box<Retiring>>,
+    /// `None` before the first request.
+    requests: Option<Box<RequestMailbox>>,
 }
 
 /// The last blocks of transfers whose ends nobody hears of or waits for, in the order in which the agent has

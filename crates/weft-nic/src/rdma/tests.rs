@@ -9,6 +9,7 @@ use crate::iommu::{FaultModel, Iommu};
 use crate::memory::{MemoryChannel, MemoryParameters};
 use crate::segmentation::Cut;
 use proptest::prelude::*;
+use weft_fabric::{Addressing, HeaderBits, MessagePart, Packet};
 use weft_units::{Address, BitRate, Bytes, Span};
 use world::{Asked, DOMAIN, Happening, LATENCY, MEMORY, Trouble, World, Write, iommu, parameters};
 
@@ -355,4 +356,71 @@ proptest! {
         world.run();
         world.check_all_arrived();
     }
+}
+
+/// Catches a check of a request that is left out or comes in another order, and a channel that counts as free
+/// while it has a transfer: each line of the drawing of `requests.rs`.
+#[test]
+fn a_request_is_judged_line_by_line() {
+    use crate::mailbox::{Envelope, Refusal};
+    let send = SendParameters { pages: 2, read_channels: 1, ..parameters().send };
+    let mut rdma = Rdma::default();
+    let judge = |rdma: &Rdma, interface, domain, damaged| {
+        let request = Envelope { interface, domain: Pdid(domain), damaged };
+        rdma.judge(&request, Pdid(7), &send)
+    };
+    assert_eq!(judge(&rdma, 1, 7, false), Ok(()));
+    let location = Location { space: 1, address: Address::new(0) };
+    let descriptor = Descriptor {
+        source: location,
+        to: EndpointId(1),
+        destination: location,
+        bytes: Bytes::new(64),
+        domain: Pdid(7),
+        message: 0,
+        posted: Time::ZERO,
+        token: None,
+        watch: false,
+        class: ClassTag::default(),
+    };
+    let channels = &mut rdma.send.channels;
+    channels.post(1, ChannelKind::Write, &descriptor, &send).unwrap();
+    let (channel, _) = channels.post(1, ChannelKind::Read, &descriptor, &send).unwrap();
+    assert_eq!(judge(&rdma, 1, 7, false), Err(Refusal::Full));
+    // A request may have more than one fault: the first line of the drawing tells.
+    assert_eq!(judge(&rdma, 1, 8, false), Err(Refusal::Domain));
+    assert_eq!(judge(&rdma, 2, 8, false), Err(Refusal::Interface));
+    assert_eq!(judge(&rdma, 2, 8, true), Err(Refusal::Damaged));
+    assert_eq!(judge(&rdma, 0, 7, false), Ok(()), "another page");
+    rdma.send.channels.start(channel, Time::ZERO, &send);
+    assert_eq!(judge(&rdma, 1, 7, false), Err(Refusal::Full));
+    rdma.send.channels.finish(channel, &send).unwrap();
+    assert_eq!(judge(&rdma, 1, 7, false), Ok(()));
+    // One that waits for a channel comes first.
+    rdma.descriptors.push((1, ChannelKind::Read), descriptor);
+    assert_eq!(judge(&rdma, 1, 7, false), Err(Refusal::Full));
+    // With contexts that is what a descriptor channel is for, as long as it has space.
+    let contexts = Some(SourceContexts { count: 1, allocation: 10 });
+    let send = SendParameters { contexts, read_channels: 2, ..send };
+    let request = Envelope { interface: 1, domain: Pdid(7), damaged: false };
+    assert_eq!(rdma.judge(&request, Pdid(7), &send), Ok(()));
+    rdma.descriptors.push((1, ChannelKind::Read), descriptor);
+    assert_eq!(rdma.judge(&request, Pdid(7), &send), Err(Refusal::Full));
+}
+
+/// Catches a verdict at another time than four cycles behind the edge of the footer, and two at once.
+#[test]
+fn requests_have_their_verdicts_one_after_the_other() {
+    let clock = parameters().send.clock;
+    let mut mailbox = RequestMailbox::default();
+    let mut arrive = |message, tail| {
+        let ends = Addressing { source: EndpointId(1), destination: EndpointId(2), message };
+        let packet = Packet::new(ends, 32, HeaderBits::from_bits(0), MessagePart::Whole);
+        mailbox.arrive(packet, tail, &clock)
+    };
+    assert_eq!(arrive(5, clock.edge(10) + Span::from_ps(1)), clock.edge(15));
+    assert_eq!(arrive(3, clock.edge(13)), clock.edge(19), "behind the one before");
+    assert_eq!(arrive(4, clock.edge(30)), clock.edge(34));
+    let order = std::iter::from_fn(|| mailbox.take_due()).map(|came| came.packet.message);
+    assert_eq!(order.collect::<Vec<u32>>(), [5, 3, 4]);
 }

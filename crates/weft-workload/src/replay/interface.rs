@@ -17,8 +17,22 @@ use weft_trace::Reduction;
 use weft_trace::op::CommId;
 use weft_units::{EndpointId, RankId, Time};
 
-/// The primitive for a message: into a queue of the receiver, or into memory that the sender knows of.
+/// The primitive for a message: into a queue of the receiver, or into memory that the sender knows of. A
+/// message that the receiver's interface answers with such data is the request of a read.
 pub(super) fn primitive(envelope: &Envelope, protocol: &Protocol) -> Primitive {
+    let answer = protocol.by_interface(envelope.source, envelope);
+    match own_primitive(envelope, protocol) {
+        Primitive::Automatic
+            if answer.is_some_and(|it| own_primitive(&it.envelope, protocol) == Primitive::Write) =>
+        {
+            Primitive::ReadRequest
+        }
+        own => own,
+    }
+}
+
+/// The same, whatever it is answered with.
+fn own_primitive(envelope: &Envelope, protocol: &Protocol) -> Primitive {
     match envelope.body {
         Body::Data { .. } => Primitive::Write,
         // A word to be reduced goes and comes back by packetizer and mailbox: ours. TR-488 §5.2.2 has atomic
@@ -159,6 +173,7 @@ impl RankAccount {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weft_msg::{Access, ClearToSend, ReceiveEntry, SendEntry};
     use weft_units::Bytes;
 
     /// Catches a reduction that the accelerator of TR-488 §4.7 does not have, such as an exclusive or of
@@ -180,6 +195,30 @@ mod tests {
         assert_eq!(of(None, Some(Element::Int64), 8), Err("elements of the type int64".to_owned()));
         let exclusive_or = Some(ReductionOperation::BitwiseXor);
         assert_eq!(of(exclusive_or, None, 4), Err("the operation bxor".to_owned()));
+    }
+
+    /// Catches the request of a read that goes to a process, and a message that needs one and does not: each
+    /// message that its receiver's interface may answer, by the path of its operation.
+    #[test]
+    fn what_is_answered_with_data_is_the_request_of_a_read() {
+        let (send, receive) = (SendEntry::new(0), ReceiveEntry(0));
+        let of =
+            |body, protocol: &Protocol| primitive(&Envelope::new(RankId(0), Bytes::new(8), body), protocol);
+        let access = |access| Body::Access { access, send, window: 0 };
+        let native =
+            Protocol { one_sided: OneSidedPath::Native, atomics: OneSidedPath::Native, ..Protocol::zero() };
+        let emulated = Protocol { one_sided: OneSidedPath::Emulated, ..native };
+        assert_eq!(of(access(Access::Get), &native), Primitive::ReadRequest);
+        assert_eq!(of(access(Access::Get), &emulated), Primitive::Automatic);
+        assert_eq!(of(access(Access::Put), &native), Primitive::Write);
+        // A word to be reduced comes back by packetizer and mailbox.
+        assert_eq!(of(access(Access::Fetch), &native), Primitive::Automatic);
+        assert_eq!(of(Body::Read { send, receive }, &native), Primitive::ReadRequest);
+        let cleared = Protocol { clear_to_send: ClearToSend::Interface, ..native };
+        for body in [Body::ClearToSend { send, receive }, Body::Admit { send, receive }] {
+            assert_eq!(of(body, &native), Primitive::Automatic, "the process starts the transfer");
+            assert_eq!(of(body, &cleared), Primitive::ReadRequest);
+        }
     }
 
     /// Catches a limit that a user is not told of, or not how to keep.

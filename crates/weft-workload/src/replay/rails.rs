@@ -86,7 +86,7 @@ pub struct GuestMessage {
     created_at: Time,
     acknowledged: bool,
     header: ReplayHeader,
-    is_write: bool,
+    primitive: Primitive,
     purpose: Purpose,
     interface: u16,
     buffer: Address,
@@ -164,7 +164,7 @@ impl<C: HostContext<ReplayHost>> RankContext<'_, C> {
             created_at,
             acknowledged,
             header: header.expect("ranks send every message with a header"),
-            is_write: matches!(primitive, Primitive::Write | Primitive::WriteBack),
+            primitive,
             purpose,
             interface,
             buffer,
@@ -200,13 +200,12 @@ impl ReplayHost {
         rails: HostRails,
         context: &mut impl HostContext<ReplayHost>,
     ) {
-        let GuestMessage { home, bytes, created_at, acknowledged, header, is_write, purpose, .. } = *message;
+        let GuestMessage { home, bytes, created_at, acknowledged, header, primitive, purpose, .. } = *message;
         let GuestMessage { key_after, interface, buffer, .. } = *message;
         let key = key_after.map(|after| after.get() - 1);
         let rail = rails.rail(home, context.endpoint());
         // Also a send that nobody waits for is kept: its failure is its rank's.
         let token = self.pending_sends.insert(PendingSend::Guest { home, key }) as u32;
-        let primitive = if is_write { Primitive::Write } else { Primitive::Automatic };
         let message = Message {
             header: Some(header),
             token: Some(token),

@@ -12,13 +12,13 @@ use weft_nic::host_port::HostPortParameters;
 use weft_nic::iommu::{FaultModel, IommuParameters};
 use weft_nic::mailbox::MailboxParameters;
 use weft_nic::memory::MemoryParameters;
-use weft_nic::packetizer::PacketizerParameters;
+use weft_nic::packetizer::{ChannelInput, PacketizerParameters};
 use weft_nic::rdma::{RdmaParameters, ReceiveParameters, SendParameters};
 use weft_nic::reliability::ReliabilityParameters;
 use weft_nic::segmentation::{Cut, SegmentationParameters};
 use weft_nic::{
     BlockChange, Delivered, ExanetNic, ExanetParameters, Failure, FailureReason, Host, HostContext, Message,
-    Nic, NicParameters, Observer, Offer, Primitive, StateChange,
+    Nic, NicParameters, Observer, Offer, Primitive, Stage, StateChange,
 };
 use weft_topo::Layout;
 use weft_units::{BitRate, Bytes, Clock, EndpointId, Span, Time};
@@ -57,14 +57,32 @@ pub struct Scripted {
 /// The fate of the message with this place in the plans.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Outcome {
-    Delivered { plan: u32, at: Time, bytes: Bytes, interface: u16 },
-    Failed { plan: u32, reason: FailureReason },
+    Delivered {
+        plan: u32,
+        at: Time,
+        bytes: Bytes,
+        interface: u16,
+    },
+    Failed {
+        plan: u32,
+        reason: FailureReason,
+    },
+    /// A request of a read has come, which the host answers.
+    Asked {
+        plan: u32,
+        at: Time,
+    },
 }
+
+/// In the header of an answer to a read, beside the place of the request in the plans.
+const ANSWER: u32 = 1 << 31;
 
 impl Outcome {
     pub fn plan(&self) -> u32 {
         match self {
-            Outcome::Delivered { plan, .. } | Outcome::Failed { plan, .. } => *plan,
+            Outcome::Delivered { plan, .. } | Outcome::Failed { plan, .. } | Outcome::Asked { plan, .. } => {
+                *plan
+            }
         }
     }
 }
@@ -73,10 +91,26 @@ impl Outcome {
 pub struct Log {
     pub outcomes: Vec<Outcome>,
     pub changes: Vec<StateChange>,
+    pub stages: Vec<Stage>,
+}
+
+impl Log {
+    /// How often a packet of the packetizer was refused.
+    pub fn refusals(&self) -> usize {
+        let refused = |change: &&StateChange| match change.change {
+            BlockChange::Packetizer(change) => change.input == ChannelInput::Refuse,
+            _ => false,
+        };
+        self.changes.iter().filter(refused).count()
+    }
 }
 
 impl Observer for Log {
     const HEARS_STATES: bool = true;
+
+    fn stage(&mut self, stage: &Stage) {
+        self.stages.push(*stage);
+    }
 
     fn state(&mut self, change: &StateChange) {
         // Catches a reported change that the tables do not have.
@@ -140,12 +174,28 @@ impl Host for Scripted {
         if message.in_mailbox {
             context.capabilities().take(interface, at + script.takes_after);
         }
-        let plan = message.header.expect("every message has a header");
-        context.output().outcomes.push(Outcome::Delivered { plan, at, bytes, interface });
+        let header = message.header.expect("every message has a header");
+        let Plan { primitive, bytes: wanted, interface: reader, .. } =
+            script.plans[(header & !ANSWER) as usize];
+        if primitive != Primitive::ReadRequest || header & ANSWER != 0 {
+            let plan = header & !ANSWER;
+            return context.output().outcomes.push(Outcome::Delivered { plan, at, bytes, interface });
+        }
+        context.output().outcomes.push(Outcome::Asked { plan: header, at });
+        let answer = Message {
+            header: Some(header | ANSWER),
+            token: Some(header | ANSWER),
+            primitive: Primitive::WriteBack,
+            interface,
+            to_interface: reader,
+            ..Message::new(message.from, wanted, at)
+        };
+        context.send(answer, at);
     }
 
     fn failed(&mut self, failure: &Failure, _: &Script, context: &mut impl HostContext<Self>) {
-        let (plan, reason) = (failure.token.expect("every message has a token"), failure.reason);
+        let (token, reason) = (failure.token.expect("every message has a token"), failure.reason);
+        let plan = token & !ANSWER;
         context.output().outcomes.push(Outcome::Failed { plan, reason });
     }
 
