@@ -31,6 +31,8 @@ module rdma_receive
     parameter int CONTEXTS = 256,
     // Channels that are remembered, of all sources.
     parameter int CHANNELS = 1024,
+    // Channels beside them, whose places there are others'.
+    parameter int OVERFLOW = 16,
     // Cycles without a cell after which a context may be given to another block.
     parameter int CONTEXT_TIMEOUT = 30_000_000,
     // Notifications of the queue of an interface.
@@ -102,6 +104,8 @@ module rdma_receive
     $fatal(1, "%0d interfaces: 2, 4, … 64 have pages", INTERFACES);
   if (CHANNELS < INTERFACES || CHANNELS > 65536 || CHANNELS != 1 << ChannelBits)
     $fatal(1, "%0d channels: a power of two, and no fewer than interfaces", CHANNELS);
+  if (OVERFLOW < 2 || OVERFLOW > CHANNELS || OVERFLOW != 1 << $clog2(OVERFLOW))
+    $fatal(1, "%0d places beside those of channels: a power of two", OVERFLOW);
   if (CONTEXTS < 1 || CONTEXTS > 2 * CHANNELS) $fatal(1, "%0d contexts: two for each channel", CONTEXTS);
   if (CONTEXT_TIMEOUT < 64) $fatal(1, "a context of %0d cycles", CONTEXT_TIMEOUT);
   if (NOTIFICATIONS < 2 || NOTIFICATIONS != 1 << $clog2(NOTIFICATIONS))
@@ -265,6 +269,7 @@ module rdma_receive
   rdma_receive_contexts #(
       .CONTEXTS(CONTEXTS),
       .CHANNELS(CHANNELS),
+      .OVERFLOW(OVERFLOW),
       .CONTEXT_TIMEOUT(CONTEXT_TIMEOUT),
       .cell_t(cell_t),
       .answer_t(answer_t)

@@ -16,7 +16,12 @@
 //                      the last, of a block that got its context in its midst ► NACK
 //
 // The channel of a source has a place in a table by its number and the source's. It has two contexts, as its source has
-// two blocks outstanding (segmentation_agent). Another channel's takes the place when no context of it is receiving.
+// two blocks outstanding (segmentation_agent). Another channel's takes the place when its transfer is whole, or silent
+// for long. Until then such a channel goes to one of a few places that are looked through all at once, and is refused
+// where there is none:
+//
+//   source, channel ─┬─ place in the table ──► is it this one's? may it be? ─┬─► change, in cycle 2
+//                    └─ one of `overflow`? ──► this one's ───────────────────┘
 //
 // From TR-488 §4.5: dynamic contexts, answers and notifications by block; §4.2: contexts that are recycled fast. Ours:
 // how blocks that come again are told, and which are refused.
@@ -28,6 +33,7 @@ module rdma_receive_contexts
 #(
     parameter int  CONTEXTS        = 256,
     parameter int  CHANNELS        = 1024,
+    parameter int  OVERFLOW        = 16,
     parameter int  CONTEXT_TIMEOUT = 30_000_000,
     parameter type cell_t          = logic,
     parameter type answer_t        = logic
@@ -56,6 +62,7 @@ module rdma_receive_contexts
     output logic [2:0] change_what
 );
   localparam int PlaceBits = $clog2(CHANNELS);
+  localparam int OverflowBits = $clog2(OVERFLOW);
   // Time of contexts, in cycles of 2^TickBits.
   localparam int TickBits = $clog2(CONTEXT_TIMEOUT) > 12 ? $clog2(CONTEXT_TIMEOUT) - 12 : 0;
   localparam logic [15:0] Silent = 16'((CONTEXT_TIMEOUT + (1 << TickBits) - 1) >> TickBits);
@@ -84,8 +91,16 @@ module rdma_receive_contexts
     logic [31:0]    blocks_done;
     logic           size_known;
     logic [31:0]    blocks;
+    // Blocks of it are coming in, or are still to come; when the last cell came.
+    logic           is_open;
+    logic [15:0]    touched;
     context_t [1:0] contexts;
   } connection_t;
+
+  typedef struct packed {
+    logic [21:0] source;
+    logic [15:0] channel;
+  } name_t;
 
   // What a cell has come to.
   typedef enum logic [2:0] {
@@ -107,19 +122,23 @@ module rdma_receive_contexts
   wire [15:0] tick = now[TickBits+:16];
   always_ff @(posedge clk) now <= reset ? '0 : now + 1'b1;
 
-  // --- Cycle 1: the channel's place is read. Silent contexts are looked for while all are in use ---
+  // --- Cycle 1: the channel's place is read. While all contexts, or all places of the overflow, are in use, silent
+  // ones are looked for ---
 
   logic chosen_valid, changing_valid, changing_closes, changing_faulted;
-  logic [PlaceBits-1:0] place, changing_place, closed_place;
+  logic [PlaceBits-1:0] place, changing_place;
+  // Those of the overflow come behind the table's.
+  logic [PlaceBits:0] closed_place;
+  logic changing_closes_overflow, is_full;
   cell_t changing;
   logic [$clog2(CONTEXTS+1)-1:0] in_use;
   wire has_context = in_use != ($clog2(CONTEXTS + 1))'(CONTEXTS);
-  wire closes = !cell_valid && !has_context;
+  wire closes = !cell_valid && (!has_context || is_full);
 
   // Of channels and of sources low numbers are the most in use: the bits of the latter are turned round.
   logic [PlaceBits-1:0] turned_source;
   always_comb for (int i = 0; i < PlaceBits; i++) turned_source[i] = arrived.source[PlaceBits-1-i];
-  assign place = closes ? closed_place : arrived.identity.channel[PlaceBits-1:0] ^ turned_source;
+  assign place = closes ? closed_place[PlaceBits-1:0] : arrived.identity.channel[PlaceBits-1:0] ^ turned_source;
   // The table is written at the end of the second cycle: the same place waits for it.
   assign chosen_valid = !clearing && (cell_valid || closes) && !(changing_valid && changing_place == place);
   assign cell_ready = chosen_valid && !closes;
@@ -127,6 +146,7 @@ module rdma_receive_contexts
   always_ff @(posedge clk) begin
     changing_valid <= chosen_valid;
     changing_closes <= closes;
+    changing_closes_overflow <= closes && closed_place[PlaceBits];
     changing_faulted <= cell_faulted;
     changing_place <= place;
     changing <= arrived;
@@ -139,9 +159,9 @@ module rdma_receive_contexts
 
   // --- Cycle 2 ---
 
-  connection_t connection, current, changed;
+  connection_t of_place, connection, current, changed;
   cell_identity_t identity;
-  logic is_same, is_fresh, is_taken, has_come, is_there, is_changed, which, answers;
+  logic is_same, is_fresh, is_others, is_taken, has_come, is_there, is_changed, which, answers;
   logic [1:0] is_silent, is_of_block;
   logic [31:0] place_of_block;
   logic [63:0] cells;
@@ -149,14 +169,36 @@ module rdma_receive_contexts
   change_t what;
   kind_t kind;
 
+  name_t names[OVERFLOW];
+  logic [OVERFLOW-1:0] holds, holds_open;
+  connection_t overflow[OVERFLOW];
+  logic is_named, has_free, goes_over, is_over;
+  logic [OverflowBits-1:0] named, free, over;
+  assign is_full = &holds_open;
+
+  always_comb begin
+    {is_named, named} = '0;
+    {has_free, free}  = '0;
+    for (int i = 0; i < OVERFLOW; i++) begin
+      if (holds[i] && names[i] == {changing.source, changing.identity.channel})
+        {is_named, named} = {1'b1, OverflowBits'(i)};
+      if (!holds_open[i]) {has_free, free} = {1'b1, OverflowBits'(i)};
+    end
+    is_others = !is_named && of_place.is_open && 16'(tick - of_place.touched) <= Silent
+        && {of_place.source, of_place.channel} != {changing.source, changing.identity.channel};
+    goes_over = !changing_closes && is_others && has_free;
+    is_taken = is_others && !has_free;
+    is_over = changing_closes ? changing_closes_overflow : is_named || goes_over;
+    over = changing_closes ? changing_place[OverflowBits-1:0] : is_named ? named : free;
+    connection = !is_over ? of_place : goes_over || !holds[over] ? '0 : overflow[over];
+  end
+
   always_comb begin
     identity = changing.identity;
     is_same  = connection.valid && connection.source == changing.source && connection.channel == identity.channel;
     is_fresh = !is_same || is_before(connection.first, changing.first);
     for (int i = 0; i < 2; i++)
     is_silent[i] = connection.contexts[i].receiving && 16'(tick - connection.contexts[i].touched) > Silent;
-    is_taken = !is_same && ((connection.contexts[0].receiving && !is_silent[0])
-        || (connection.contexts[1].receiving && !is_silent[1]));
 
     current = connection;
     if (is_fresh)
@@ -173,6 +215,8 @@ module rdma_receive_contexts
       current.base = connection.base + 1'b1;
       current.done = {1'b0, connection.done[63:1]};
     end
+
+    current.touched = tick;
 
     place_of_block = identity.transaction - current.base;
     has_come = is_before(identity.transaction, current.base) ||
@@ -196,6 +240,11 @@ module rdma_receive_contexts
       changed = connection;
       for (int i = 0; i < 2; i++) if (is_silent[i]) changed.contexts[i] = '0;
       is_changed = is_silent != '0;
+      // A channel that is silent leaves the overflow.
+      if (changing_closes_overflow && connection.is_open && 16'(tick - connection.touched) > Silent) begin
+        changed = '0;
+        is_changed = 1'b1;
+      end
     end else if (changing.damaged) begin
       // It may have written over a cell that has come: that has to come again.
       is_changed = is_same && !is_fresh && is_there && changing.bursts != '0;
@@ -247,6 +296,8 @@ module rdma_receive_contexts
       end
       changed.contexts[which] = of_block;
     end
+    changed.is_open = changed.valid && (changed.contexts[0].receiving || changed.contexts[1].receiving
+        || !changed.size_known || changed.blocks_done != changed.blocks);
   end
 
   assign answer_valid = changing_valid && answers;
@@ -270,7 +321,17 @@ module rdma_receive_contexts
     if (was_reset && !reset)
       assert (in_use <= ($clog2(CONTEXTS + 1))'(CONTEXTS))
       else $error("more blocks than contexts");
-    if (reset) in_use <= '0;
+    if (changing_valid && is_changed && is_over) begin
+      overflow[over] <= changed;
+      names[over] <= {changed.source, changed.channel};
+      holds[over] <= changed.valid;
+      holds_open[over] <= changed.is_open;
+    end
+    if (reset) begin
+      in_use <= '0;
+      holds <= '0;
+      holds_open <= '0;
+    end
   end
 
   ram #(
@@ -278,11 +339,11 @@ module rdma_receive_contexts
       .DEPTH(CHANNELS)
   ) connections (
       .clk,
-      .write(clearing || changing_valid && is_changed),
+      .write(clearing || changing_valid && is_changed && !is_over),
       .write_address(clearing ? clear_address : changing_place),
       .write_data(clearing ? '0 : changed),
       .read_address(place),
-      .read_data(connection)
+      .read_data(of_place)
   );
 endmodule
 

@@ -13,7 +13,7 @@ from bench import Bench, Coverage, Sink, Source
 
 INTERFACES, CHANNELS, CELL, BLOCK = 64, 1024, 256, 16384
 # As rtl/run.py builds it for the tests.
-CONTEXTS, CONTEXT_TIMEOUT = 5, 3000
+CONTEXTS, CONTEXT_TIMEOUT, OVERFLOW = 5, 3000, 2
 NODE = 4100
 CYCLES = int(os.environ.get("WEFT_RTL_CYCLES", "100000"))
 DROPPED, FOREIGN, DUPLICATE, NO_CONTEXT, AGAIN, WRITTEN, COMPLETE, FAULT = range(8)
@@ -402,24 +402,62 @@ async def contexts_run_out(dut):
         assert (await setup.answer())[0] == ACK
 
 
+def of_one_place(setup: Setup, size: int, begin: int = 0) -> list[Transfer]:
+    """Transfers of channels with one place: for it, for as many as there are others, and one too many."""
+    numbers = range(begin, begin + OVERFLOW + 2)
+    return [setup.transfer(size, source=CHANNELS * n, channel=7, address=n << 16) for n in numbers]
+
+
 @cocotb.test()
 async def places_that_others_take(dut):
     """Catches a channel that is taken for another with the same place, and a place that nobody gets."""
     setup = Setup(dut, 7)
     await setup.start()
-    one, other = (
-        setup.transfer(600, source=0, channel=7),
-        setup.transfer(600, source=1024, channel=7, address=0x8000),
-    )
-    setup.send(one, 0, [0])
-    setup.send(other, 0)
+    transfers = of_one_place(setup, 600)
+    *others, last = transfers
+    for transfer in others:
+        setup.send(transfer, 0, [0])
+    setup.send(last, 0)
     assert (await setup.answer())[0] == NACK
-    setup.send(one, 0, [1, 2])
+    for transfer in others:
+        setup.send(transfer, 0, [1, 2])
+        assert (await setup.answer())[0] == ACK
+    setup.send(last, 0, attempt=1)
     assert (await setup.answer())[0] == ACK
-    setup.send(other, 0, attempt=1)
-    assert (await setup.answer())[0] == ACK
-    setup.check_memory(one, 0)
-    setup.check_memory(other, 0)
+    for transfer in transfers:
+        setup.check_memory(transfer, 0)
+
+
+@cocotb.test()
+async def transfers_that_are_not_whole_keep_their_places(dut):
+    """Catches a transfer that is forgotten between its blocks, and one that keeps its place for ever."""
+    setup = Setup(dut, 12)
+    await setup.start()
+    transfers = of_one_place(setup, BLOCK + 300)
+    *others, last = transfers
+    for transfer in others:
+        setup.send(transfer, 0)
+        assert (await setup.answer())[0] == ACK
+    setup.send(last, 1)
+    assert (await setup.answer())[0] == NACK
+    for transfer in others:
+        setup.send(transfer, 1)
+        assert (await setup.answer())[0] == ACK
+    await setup.rest()
+    told = [transfer.notification(block, block == 1) for block in range(2) for transfer in others]
+    assert setup.memory.notifications[3] == told
+    # Silent ones make way.
+    for transfer in of_one_place(setup, 600, begin=8)[:-1]:
+        setup.send(transfer, 0, [0])
+    await setup.rest(2 * CONTEXT_TIMEOUT + 2 * CHANNELS)
+    *others, last = of_one_place(setup, 600, begin=16)
+    for transfer in others:
+        setup.send(transfer, 0, [0, 1])
+    setup.send(last, 0)
+    assert (await setup.answer())[0] == NACK
+    for transfer in others:
+        setup.send(transfer, 0, [2])
+        assert (await setup.answer())[0] == ACK
 
 
 @cocotb.test()
@@ -505,8 +543,9 @@ async def random_cells_under_back_pressure(dut):
         waits=["network in", "network out", "address", "word", "answer"],
     )
     await setup.start()
-    places = [(random.randrange(1 << 22), random.randrange(CHANNELS)) for _ in range(8)]
-    places += [(0, 0), ((1 << 22) - 1, CHANNELS - 1)]
+    places = [(random.randrange(1 << 22), random.randrange(CHANNELS)) for _ in range(6)]
+    # Two more of one place than there are others.
+    places += [((1 << 22) - 1, CHANNELS - 1), *((CHANNELS * number, 0) for number in range(OVERFLOW + 2))]
     firsts = dict.fromkeys(places, 0)
     busy: dict[tuple[int, int], Transfer] = {}
     # Blocks that are to be sent, again or for the first time: their source's part.

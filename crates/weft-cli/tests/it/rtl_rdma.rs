@@ -33,6 +33,32 @@ fn repeated_blocks_are_the_models_with_rtl_in_step() {
     assert!(in_step.status.success(), "{}", text(&in_step.stderr));
 }
 
+/// Catches RTL and model that part where cells are damaged, of transfers that are over by then as well: their
+/// words go to memory.
+#[test]
+fn damaged_cells_are_the_models_with_rtl_in_step() {
+    let Some(library) = library("") else { return };
+    let short = ["--set", "nic.rdma.timeout=200us", "--set", "nic.rdma.longest_timeout=200us"];
+    let damaged = ["--sizes", "33K", "--iterations", "5", "--set", "faults=[{corrupt=5000}]"];
+    for seed in ["1", "2", "3"] {
+        let options = ["--rtl", "rdma_receive", "--seed", seed];
+        let in_step = latency(&library, &[&damaged[..], &short, &options, &RDMA].concat());
+        assert!(in_step.status.success(), "{seed}: {}", text(&in_step.stderr));
+    }
+}
+
+/// Catches a channel that the receive unit refuses, as its place is that of another one: here forty channels
+/// send to one node at a time.
+#[test]
+fn channels_of_one_place_are_the_models_with_rtl_in_step() {
+    let Some(library) = library("") else { return };
+    let mut weft = Command::new(env!("CARGO_BIN_EXE_weft"));
+    weft.args(["traffic", "-m", "exanest", "--load", "0.3", "--size", "40K", "--time", "200us", "--quiet"]);
+    weft.args(["--rtl", "rdma_receive", "--rtl-at", "M1QCF4,M2QDF4"]).env("WEFT_RTL_LIBRARY", &library);
+    let output = weft.output().unwrap();
+    assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+}
+
 /// Catches RTL and model that part where many channels send at once, and many sources to one node: windows
 /// and collectives, and blocks of them that are lost.
 #[test]

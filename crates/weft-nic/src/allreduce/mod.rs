@@ -243,7 +243,7 @@ impl Module {
                 self.early.insert((id, step), (context.now, values));
             }
         }
-        self.advance(id, context);
+        self.advance(id, context.now, context);
     }
 
     /// Takes the words of a packet whose tail comes now, one per cycle, header and footer with them, behind
@@ -268,8 +268,9 @@ impl Module {
         match step {
             ModulePacketKind::Ask => self.answer(packet, came, context),
             ModulePacketKind::NotYet if self.running.contains_key(&id) => {
+                let since = context.parameters.clock.edge_at_or_after(came);
                 self.repair
-                    .alive(came, &context.parameters.reliability)
+                    .alive(since, &context.parameters.reliability)
                     .into_iter()
                     .for_each(|at| context.callbacks.arm(at));
             }
@@ -277,7 +278,7 @@ impl Module {
             ModulePacketKind::NotYet | ModulePacketKind::Failed => {}
             vector if self.wants(id, vector) => {
                 self.early.entry((id, vector)).or_insert((came, values));
-                self.advance(id, context);
+                self.advance(id, came, context);
             }
             _ => context.callbacks.came_again(),
         }
@@ -386,8 +387,13 @@ impl Module {
         self.program(context);
     }
 
-    /// Takes an operation as far as the vectors that have come allow.
-    fn advance(&mut self, id: OperationId, context: &mut ModuleContext<'_, impl ModuleCallbacks>) {
+    /// Takes an operation as far as the vectors that have come allow, the last of which has come at `came`.
+    fn advance(
+        &mut self,
+        id: OperationId,
+        came: Time,
+        context: &mut ModuleContext<'_, impl ModuleCallbacks>,
+    ) {
         self.reduce_what_came(id, context);
         let Some(running) = self.running.get(&id) else { return };
         match running.state {
@@ -396,7 +402,8 @@ impl Module {
                 context.callbacks.wake(running.ready, id);
             }
             ModuleState::Awaiting | ModuleState::Gathering | ModuleState::Exchanging => {
-                let timer = self.repair.waits(context.now, &context.parameters.reliability);
+                let since = context.parameters.clock.edge_at_or_after(came);
+                let timer = self.repair.waits(since, &context.parameters.reliability);
                 timer.into_iter().for_each(|at| context.callbacks.arm(at));
             }
             ModuleState::Programming | ModuleState::Fetching => {}

@@ -11,6 +11,9 @@
 //! has not called yet, is asked again after twice the time. A vector whose receiver is still looked up is not
 //! so far: it comes without being sent again.
 //!
+//! Time is counted from edge to edge of the module's clock: a vector that comes in the cycle in which time is
+//! up is not asked for.
+//!
 //! A module keeps the vectors of an operation until it has finished a later one of the group: by then all to
 //! whom it has sent have taken part in that, and so have finished the earlier one.
 //!
@@ -43,10 +46,10 @@ pub(super) struct Repair {
 }
 
 impl Repair {
-    /// An operation waits from now on, having come a step further. Returns when a timer is to be set.
-    pub fn waits(&mut self, now: Time, parameters: &ReliabilityParameters) -> Option<Time> {
+    /// An operation waits from an edge on, having come a step further. Returns when a timer is to be set.
+    pub fn waits(&mut self, since: Time, parameters: &ReliabilityParameters) -> Option<Time> {
         self.settled();
-        self.retry.sent(now, parameters)
+        self.retry.sent(since, parameters)
     }
 
     /// It waits on, having asked. Returns when a timer is to be set.
@@ -65,8 +68,8 @@ impl Repair {
         self.retry.expired(now, parameters)
     }
 
-    /// Whom it waits for is alive and not so far. Returns when a timer is to be set.
-    pub fn alive(&mut self, now: Time, parameters: &ReliabilityParameters) -> Option<Time> {
+    /// Whom it waits for is alive and not so far, as is known at an edge. Returns when a timer is to be set.
+    pub fn alive(&mut self, since: Time, parameters: &ReliabilityParameters) -> Option<Time> {
         let doubled = self.patience.map_or(parameters.timeout, |patience| patience.saturating_add(patience));
         let patience = doubled.min(LONGEST_PATIENCE);
         self.patience = Some(patience);
@@ -74,7 +77,7 @@ impl Repair {
             self.retry.settled();
             return None;
         }
-        self.retry.put_off(now.saturating_add(patience))
+        self.retry.put_off(since.saturating_add(patience))
     }
 
     /// Keeps what is sent.

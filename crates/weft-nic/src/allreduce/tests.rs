@@ -62,6 +62,8 @@ enum Happening {
     Late,
 }
 
+/// A module with what is around it.
+type Node = (Module, HostPort, MemoryChannel, Iommu);
 type Done = (u32, Time, u32, Option<Vec<u8>>);
 type Wanted = (u32, Time, AllreduceRequest, Option<Vec<u8>>);
 
@@ -88,6 +90,28 @@ fn way_to_memory() -> (HostPortParameters, IommuParameters, MemoryParameters) {
     (port_parameters, iommu_parameters, MemoryParameters::new(BitRate::from_gigabits(130)).unwrap())
 }
 
+/// Something happens at a module; returns what that asks for.
+fn happen((module, port, memory, iommu): &mut Node, now: Time, what: Happening) -> Asked {
+    let (port_parameters, iommu_parameters, memory_parameters) = way_to_memory();
+    let mut asked = Asked::default();
+    let around = &mut MemoryPath {
+        port,
+        port_parameters: &port_parameters,
+        memory,
+        memory_parameters: &memory_parameters,
+        iommu,
+        iommu_parameters: &iommu_parameters,
+    };
+    let context = &mut ModuleContext { now, parameters: &parameters(), callbacks: &mut asked };
+    match what {
+        Happening::Request(request, values) => module.request(request, values, now, context).unwrap(),
+        Happening::Woken(id) => module.woken(id, around, context),
+        Happening::Packet(packet, values) => module.received(&packet, values, context),
+        Happening::Late => module.expired(context),
+    }
+    asked
+}
+
 /// The same on wires of which `lost` says which packets, (from, to, when), do not come. The second list is of
 /// those who are told that their request, by its token, has failed.
 fn run_with_losses(
@@ -95,8 +119,7 @@ fn run_with_losses(
     wire: Span,
     mut lost: impl FnMut(u32, u32, Time) -> bool,
 ) -> (Vec<Done>, Vec<(u32, u32)>) {
-    let (port_parameters, iommu_parameters, memory_parameters) = way_to_memory();
-    let mut nodes: BTreeMap<u32, (Module, HostPort, MemoryChannel, Iommu)> = BTreeMap::new();
+    let mut nodes: BTreeMap<u32, Node> = BTreeMap::new();
     let mut agenda = BTreeMap::new();
     let mut sequence = 0u64;
     for (node, at, request, values) in requests {
@@ -105,23 +128,7 @@ fn run_with_losses(
     }
     let (mut done, mut failed) = (Vec::new(), Vec::new());
     while let Some(((now, _), (node, what))) = agenda.pop_first() {
-        let mut asked = Asked::default();
-        let (module, port, memory, iommu) = nodes.entry(node).or_default();
-        let around = &mut MemoryPath {
-            port,
-            port_parameters: &port_parameters,
-            memory,
-            memory_parameters: &memory_parameters,
-            iommu,
-            iommu_parameters: &iommu_parameters,
-        };
-        let context = &mut ModuleContext { now, parameters: &parameters(), callbacks: &mut asked };
-        match what {
-            Happening::Request(request, values) => module.request(request, values, now, context).unwrap(),
-            Happening::Woken(id) => module.woken(id, around, context),
-            Happening::Packet(packet, values) => module.received(&packet, values, context),
-            Happening::Late => module.expired(context),
-        }
+        let asked = happen(nodes.entry(node).or_default(), now, what);
         for (at, id) in asked.wakes {
             sequence += 1;
             agenda.insert((at, sequence), (node, Happening::Woken(id)));
@@ -373,6 +380,40 @@ fn the_dead_are_given_up_and_the_late_are_waited_for() {
         let all: std::collections::BTreeSet<u32> = done.iter().map(|(node, ..)| *node).chain(told).collect();
         assert_eq!((done.len(), failed.len(), all.len()), (0, 16, 16), "without {dead}");
     }
+}
+
+/// Catches time that is counted from between two edges, where the module's logic does not look: a result that
+/// comes in the cycle in which time is up is not asked for, and one of the next cycle is.
+#[test]
+fn a_result_that_comes_as_time_is_up_is_not_asked_for() {
+    let questions = |cycles_late: u64| {
+        let (mut node, clock) = (Node::default(), parameters().clock);
+        let request = request(&[0, 1, 2, 3], 1, 8, 0);
+        let mut asked = happen(&mut node, Time::ZERO, Happening::Request(request, None));
+        let id = asked.wakes[0].1;
+        while let Some((at, id)) = asked.wakes.pop() {
+            asked = happen(&mut node, at, Happening::Woken(id));
+        }
+        let mut timers = asked.timers;
+        let server = |step| {
+            let packet = PacketOfModule { other: EndpointId(0), id, step, bytes: Bytes::ZERO };
+            Happening::Packet(packet, None)
+        };
+        // The server is alive, as is known at the next edge: it is left alone from there on.
+        happen(&mut node, clock.edge(2000) + Span::from_ps(1), server(ModulePacketKind::NotYet));
+        let end_of_cycle = clock.edge(2001 + cycles_late) + parameters().reliability.timeout;
+        let result_at = Time::from_ps(end_of_cycle.as_ps() - 1);
+        let mut questions = 0;
+        while let Some(at) = timers.pop().filter(|at| *at < result_at) {
+            let asked = happen(&mut node, at, Happening::Late);
+            timers.extend(asked.timers);
+            questions += asked.packets.len();
+        }
+        let asked = happen(&mut node, result_at, server(ModulePacketKind::Result));
+        assert_eq!(asked.wakes.len(), 1, "the result is taken");
+        questions
+    };
+    assert_eq!([0, 1].map(questions), [0, 1]);
 }
 
 proptest! {

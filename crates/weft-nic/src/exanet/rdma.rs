@@ -295,7 +295,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         let watched = self.hardware.watched;
         let Hardware { headers, packetizer, memory, rdma, repairs, .. } = &mut *self.hardware;
         let Some(expected) = headers.get_mut((packet.source, packet.message)) else {
-            self.late_cell(packet, id);
+            self.late_cell(packet, id, false);
             return None;
         };
         let (transfer, tail) = (&expected.transfer, self.fabric.now());
@@ -356,31 +356,35 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
     #[cold]
     fn damaged_cell(&mut self, packet: &Packet, id: CellId) {
         let Hardware { headers, packetizer, memory, rdma, .. } = &mut *self.hardware;
-        let expected = headers.get((packet.source, packet.message));
-        let transfer = expected.map(|expected| expected.transfer);
-        let is_written = expected.is_some_and(|expected| {
-            let owner = expected.has_place.then(|| packetizer.domain(expected.interface()));
-            let (transfer, tail) = (&expected.transfer, self.fabric.now());
-            let arrival = Arrival { source: packet.source, id, transfer, owner, tail };
-            rdma.damaged_cell(&arrival, &self.parameters.rdma, &mut memory.path(self.parameters))
-        });
-        let write = transfer.and_then(|_| rdma.last_write());
+        let Some(expected) = headers.get((packet.source, packet.message)) else {
+            return self.late_cell(packet, id, true);
+        };
+        let owner = expected.has_place.then(|| packetizer.domain(expected.interface()));
+        let (transfer, tail) = (expected.transfer, self.fabric.now());
+        let arrival = Arrival { source: packet.source, id, transfer: &transfer, owner, tail };
+        let is_written =
+            rdma.damaged_cell(&arrival, &self.parameters.rdma, &mut memory.path(self.parameters));
+        let write = rdma.last_write();
         if is_written && self.hardware.data.is_some() {
-            self.write_cell(packet, id, transfer.map_or(0, |transfer| transfer.first));
+            self.write_cell(packet, id, transfer.first);
         }
+        let transfer = Some(transfer);
         self.port_of_cell(packet, id, |arrival| CellArrival { transfer, damaged: true, write, ..arrival });
     }
 
-    /// A cell has come of a transfer that is not known any more.
+    /// A cell has come of a transfer that is not known any more: its words go to memory, damaged or not.
     #[cold]
-    fn late_cell(&mut self, packet: &Packet, id: CellId) {
-        self.hardware.ledger().counts.duplicates += 1;
+    fn late_cell(&mut self, packet: &Packet, id: CellId, damaged: bool) {
+        if !damaged {
+            self.hardware.ledger().counts.duplicates += 1;
+        }
         let Packet { source, message, .. } = *packet;
-        let late = LateCell { source, message, id, bytes: packet.payload(), tail: self.fabric.now() };
+        let late =
+            LateCell { source, message, id, bytes: packet.payload(), tail: self.fabric.now(), damaged };
         let Hardware { memory, rdma, .. } = &mut *self.hardware;
         rdma.late_cell(late, &mut memory.path(self.parameters));
         let write = rdma.last_write();
-        self.port_of_cell(packet, id, |arrival| CellArrival { write, ..arrival });
+        self.port_of_cell(packet, id, |arrival| CellArrival { damaged, write, ..arrival });
         self.fabric.request_injection();
     }
 

@@ -212,6 +212,8 @@ pub struct LateCell {
     pub bytes: Bytes,
     /// The time at which its last word has come.
     pub tail: Time,
+    /// Whether it is found to be damaged, and says nothing.
+    pub damaged: bool,
 }
 
 /// A packet for the link.
@@ -690,9 +692,9 @@ impl Rdma {
     /// A cell has come of a transfer that is not known any more: it has been notified, or given up by its
     /// source. In hardware the unit sees that by the transaction.
     pub fn late_cell(&mut self, late: LateCell, path: &mut MemoryPath<'_>) {
-        let LateCell { source, message, id, bytes, tail } = late;
+        let LateCell { source, message, id, bytes, tail, damaged } = late;
         let written = self.receive.late(bytes, tail, path);
-        if id.last {
+        if id.last && !damaged {
             let due = written.max(self.receive.in_memory(source, id.channel));
             self.reply(Reply { to: source, message, id, answer: Answer::Ack, due });
         }

@@ -263,6 +263,20 @@ impl Sender {
     }
 }
 
+/// Catches a damaged cell of a transfer that is over which does not take its way to memory, or is answered.
+#[test]
+fn a_damaged_cell_that_comes_late_is_written_and_not_answered() {
+    for damaged in [false, true] {
+        let mut node = Sender::default();
+        let id = CellId { channel: ChannelId(0), transaction: 0, index: 0, last: true, attempt: 1 };
+        let (tail, bytes) = (Time::ZERO + Span::from_us(1), Bytes::new(256));
+        let late = LateCell { source: EndpointId(1), message: 3, id, bytes, tail, damaged };
+        node.call(tail, |rdma, path, _| rdma.late_cell(late, path));
+        assert_eq!(words_written(&node.port), 16);
+        assert_eq!(node.rdma.replies.len(), usize::from(!damaged));
+    }
+}
+
 /// Catches a block that is sent again only when the timer of an earlier one fires: that had waited longer.
 #[test]
 fn a_block_is_sent_again_when_its_own_time_is_up() {

@@ -140,7 +140,8 @@ struct Stimulus<'a> {
     /// No operation begins behind this time, nor once none has.
     end: Time,
     ended: bool,
-    agenda: BinaryHeap<Reverse<(Time, u64)>>,
+    /// By time; at one time packets before timers, as the network has them; then as they were planned.
+    agenda: BinaryHeap<Reverse<(Time, bool, u64)>>,
     what: BTreeMap<u64, (u32, Later)>,
     order: u64,
     again: u64,
@@ -175,7 +176,7 @@ pub(crate) fn run(bench: &mut Bench, parameters: &ExanetParameters, end: Time) -
     let begin = stimulus.bench.clock.edge(400);
     (0..MODULES).for_each(|node| stimulus.at(begin, node, Later::Call));
     let mut now = begin;
-    while let Some(Reverse((at, order))) = stimulus.agenda.pop() {
+    while let Some(Reverse((at, _, order))) = stimulus.agenda.pop() {
         now = at;
         let (node, later) = stimulus.what.remove(&order).ok_or("each entry has its event")?;
         stimulus.happen(now, node, later);
@@ -189,7 +190,7 @@ pub(crate) fn run(bench: &mut Bench, parameters: &ExanetParameters, end: Time) -
 impl Stimulus<'_> {
     fn at(&mut self, at: Time, node: u32, later: Later) {
         self.order += 1;
-        self.agenda.push(Reverse((at, self.order)));
+        self.agenda.push(Reverse((at, matches!(later, Later::Late), self.order)));
         self.what.insert(self.order, (node, later));
     }
 

@@ -1,7 +1,7 @@
 //! Posts for a packetizer, and answers to its packets: late, refused, damaged, or none, so that it repeats
 //! and gives up. Posts are on their way through the port of the host while time-outs end; answers come in the
-//! cycles around the end of one. No two time-outs end in one cycle: RTL and model serve such in another
-//! order.
+//! cycles around the end of one, as far apart as their two words are on the bus. No two time-outs end in one
+//! cycle: RTL and model serve such in another order.
 
 use crate::{Bench, Bins};
 use std::cmp::Reverse;
@@ -40,6 +40,8 @@ struct Stimulus<'a> {
     port_free: Time,
     made: VecDeque<EnginePacket>,
     link_free: Time,
+    /// The time from which on the tail of another answer may come.
+    answers_free: Time,
     messages: u32,
     /// The cycle in which the time-out of each channel that has been sent ends, and how often it has been
     /// repeated.
@@ -65,6 +67,7 @@ pub(crate) fn run(bench: &mut Bench, parameters: &PacketizerParameters, end: Tim
         port_free: begin,
         made: VecDeque::new(),
         link_free: begin,
+        answers_free: begin,
         messages: 0,
         ends: BTreeMap::new(),
         repeated: BTreeMap::new(),
@@ -100,7 +103,9 @@ impl Stimulus<'_> {
             }
             Later::Send => self.send(now),
             Later::Timer(channel) => self.expired(now, channel),
+            Later::Answer { .. } if now < self.answers_free => self.at(self.answers_free, later),
             Later::Answer { message, from, channel, accepted, damaged } => {
+                self.answers_free = now + self.bench.clock.cycles(2);
                 let refusal = (!accepted).then_some(Refusal::Full);
                 let answer = SmallAnswer { from, message, channel, refusal, damaged };
                 self.bench.cross(now, Crossing::Answered(answer));
