@@ -204,8 +204,10 @@ module segmentation
   word_t request_source, request_destination;
 
   if (REQUESTS != 0) begin : g_requests
+    // As many requests are remembered as there are channels, so that both are cleared together.
     segmentation_requests #(
-        .PAGES(PAGES)
+        .PAGES(PAGES),
+        .REMEMBERED(PAGES * 64)
     ) requests (
         .clk,
         .reset,

@@ -28,15 +28,17 @@ module segmentation_requests
   import exanet::*;
 #(
     parameter  int PAGES       = 16,
+    // Accepted requests that are remembered, so that one that is repeated is not posted twice.
+    parameter  int REMEMBERED  = 1024,
     localparam int PageBits    = $clog2(PAGES),
     localparam int ChannelBits = PageBits + 6
 ) (
     input wire logic clk,
     input wire logic reset,
 
-    // As many accepted requests are remembered as there are channels.
-    input wire logic                   clearing,
-    input wire logic [ChannelBits-1:0] clear_address,
+    // After a reset the table of accepted requests is emptied.
+    input wire logic                          clearing,
+    input wire logic [$clog2(REMEMBERED)-1:0] clear_address,
 
     // The node of this interface: the source of answers.
     input wire logic [21:0] node,
@@ -95,7 +97,7 @@ module segmentation_requests
   assign asked_page = interface_number[PageBits-1:0];
 
   accepted_packets #(
-      .PLACES(PAGES * 64)
+      .PLACES(REMEMBERED)
   ) accepted (
       .clk,
       .clearing,
