@@ -5,7 +5,7 @@ block.toml has:
     uses = ["float"]       # blocks whose files it needs too
     test_parameters = { TIMEOUT = 5000 }  # parameters of its tests, where not those of the file
     stimulus = 10_000_000  # of crates/weft-rtl/examples/random_stimulus: cycles without a difference
-    [variants]             # parameters that it is built for, by the bits that tests and tables name
+    [variants]             # parameters that it is built for, by the bits or the part that tables name
     32 = { EXP = 8 }
     [bug]                  # put into the block on purpose, for the tests of weft --rtl, which has it in step
     file = "mailbox_write.sv"
@@ -52,9 +52,11 @@ class Block:
         variants, stimulus = text.get("variants", {"": {}}), text.get("stimulus", 0)
         return Block(file.parent.name, text["registers"], uses, parameters, variants, stimulus, bug)
 
-    def named(self, variant: str, between: str = " of ") -> str:
-        """The name of a variant."""
-        return f"{self.name}{between}{variant}" if variant else self.name
+    def named(self, variant: str) -> str:
+        """The name of a variant, in tests and tables."""
+        if variant.isdigit():
+            return f"{self.name} of {variant} bits"
+        return f"{self.name} with {variant}" if variant else self.name
 
     @property
     def kinds(self) -> dict[str, dict[str, int]]:

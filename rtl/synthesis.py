@@ -70,7 +70,7 @@ def check(blocks: list[Block], page: Path, write: bool) -> int:
     failed = 0
     for block in blocks:
         for variant, parameters in block.variants.items():
-            name = f"{block.name} of {variant} bits" if variant else block.name
+            name = block.named(variant)
             found[name] = synthesize(block, parameters)
             registers = found[name]["registers"]
             if registers > block.registers:

@@ -8,7 +8,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/wire"))
 import check as wire  # noqa: E402
 
-SMALL, ACKNOWLEDGEMENT = 0x01, 0x82
+SMALL, READ_REQUEST, ACKNOWLEDGEMENT = 0x01, 0x12, 0x82
 REFUSED_DAMAGED, REFUSED_DOMAIN, REFUSED_INTERFACE, REFUSED_FULL = 0x83, 0x84, 0x85, 0x86
 CELL, BLOCK_ACKNOWLEDGEMENT = 0x07, 0x88
 BLOCK_WITHOUT_CONTEXT, BLOCK_FAULTED, BLOCK_OF_DOMAIN = 0x89, 0x8A, 0x8B
@@ -18,7 +18,7 @@ ANSWERS = [ACKNOWLEDGEMENT, REFUSED_DAMAGED, REFUSED_DOMAIN, REFUSED_INTERFACE, 
 
 @dataclass(frozen=True)
 class Packet:
-    """A small message or a cell, or an answer to one."""
+    """A small message, a request of a read or a cell, or an answer to one."""
 
     kind: int
     node: int
@@ -43,7 +43,7 @@ class Packet:
         return [int.from_bytes(word, "big") for word in [header, *body, footer]]
 
     def answer(self, kind: int, node: int) -> "Packet":
-        """The answer of the mailbox of `node` to this small message."""
+        """The answer of the mailbox of `node` to this small message or request."""
         return Packet(kind, node=self.source, source=node, number=self.number, identity=self.identity)
 
 

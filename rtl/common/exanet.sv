@@ -35,10 +35,12 @@ package exanet;
     logic [31:0] check;
   } footer_t;
 
-  // Kinds of small messages and of the answers to them, of cells and of the answers to their blocks.
+  // Kinds of small messages, of requests of reads and of the answers to both, of cells and of the answers to their
+  // blocks.
   typedef enum logic [7:0] {
     SMALL                 = 8'h01,
     CELL                  = 8'h07,
+    READ_REQUEST          = 8'h12,
     ACKNOWLEDGEMENT       = 8'h82,
     REFUSED_DAMAGED       = 8'h83,
     REFUSED_DOMAIN        = 8'h84,
@@ -53,6 +55,15 @@ package exanet;
   // Largest payload of a small message, in bytes and in words: TR-488 §5.1.
   localparam int SmallBytes = 64;
   localparam int SmallWords = 4;
+
+  // A request of a read (§4.5.1) is a small packet whose payload is the first two words of a descriptor, as
+  // segmentation_pages has them.
+  localparam int RequestBytes = 32;
+
+  // The kind of what a packetizer sends, by the kind in its descriptor: a request of a read, or else a small message.
+  function automatic kind_t posted_kind(logic [7:0] kind);
+    return kind == READ_REQUEST ? READ_REQUEST : SMALL;
+  endfunction
 
   // The identity of a small message and of its answer: interface and channel that it was posted to.
   typedef struct packed {

@@ -56,7 +56,6 @@ module mailbox_receive
 );
   localparam int InterfaceBits = $clog2(INTERFACES);
   localparam int SlotBits = $clog2(SLOTS);
-  localparam int PlaceBits = $clog2(REMEMBERED);
 
   typedef enum logic {
     HEADER,
@@ -151,32 +150,20 @@ module mailbox_receive
   // Heads that are stored in the cycle of the answer's look-up or before it count.
   assign asked_interface = looked_up.interface_number;
 
-  // Packets that were put, by source and number: a packet whose acknowledgement was lost comes again.
-  typedef struct packed {
-    logic        valid;
-    logic [21:0] source;
-    logic [31:0] number;
-  } remembered_t;
+  logic put_before;
 
-  function automatic logic [PlaceBits-1:0] place_of(logic [PlaceBits-1:0] source, logic [PlaceBits-1:0] number);
-    return number ^ {source[PlaceBits/2-1:0], source[PlaceBits-1:PlaceBits/2]};
-  endfunction
-
-  remembered_t remembered, remember;
-  wire put_before = remembered.valid && remembered.source == decided.source && remembered.number == decided.number;
-
-  assign remember = '{valid: !clearing, source: decided.source, number: decided.number};
-
-  ram #(
-      .WIDTH($bits(remembered_t)),
-      .DEPTH(REMEMBERED)
+  accepted_packets #(
+      .PLACES(REMEMBERED)
   ) packets_put (
       .clk,
-      .write(clearing || put),
-      .write_address(clearing ? clear_address : place_of(decided.source[PlaceBits-1:0], decided.number[PlaceBits-1:0])),
-      .write_data(remember),
-      .read_address(place_of(looked_up.source[PlaceBits-1:0], looked_up.number[PlaceBits-1:0])),
-      .read_data(remembered)
+      .clearing,
+      .clear_address,
+      .asked_source(looked_up.source),
+      .asked_number(looked_up.number),
+      .source(decided.source),
+      .number(decided.number),
+      .was_accepted(put_before),
+      .accept(put)
   );
 
   kind_t kind;

@@ -2,8 +2,8 @@
 //
 //   offset in the page of an interface        what
 //   c·256 + 0 … 63    w    payload of channel c, first byte first
-//   c·256 + 64        w    descriptor of channel c: a header whose PDID, kind and source do not count. It starts the
-//                          engine
+//   c·256 + 64        w    descriptor of channel c: a header whose PDID and source do not count. It starts the engine.
+//                          The packet is a request of a read where its kind is, and else a small message
 //   0x800             r    the states of the channels, a byte each
 //   0x900 + c·16      w    channel c, refused or timed out, is idle again
 //   and of 2^18 + page, which is the system's

@@ -84,7 +84,7 @@ module packetizer_transmit
         next <= looked_up;
         header <= descriptor;
         header.pdid <= pdid;
-        header.kind <= SMALL;
+        header.kind <= posted_kind(descriptor.kind);
         header.source <= node;
       end
     endcase

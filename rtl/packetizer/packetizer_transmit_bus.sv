@@ -87,7 +87,7 @@ module packetizer_transmit_bus
         prepared <= is_due;
         header <= descriptor;
         header.pdid <= pdid;
-        header.kind <= SMALL;
+        header.kind <= posted_kind(descriptor.kind);
         header.source <= node;
         // Behind the last byte are zeros.
         for (int i = 0; i < SmallBytes; i++)

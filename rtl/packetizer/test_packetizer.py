@@ -21,9 +21,10 @@ IDLE, ONGOING, ACKNOWLEDGED, NEGATIVE, TIMED_OUT = range(5)
 SIZES = [0, 1, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64]
 
 
-def descriptor(packet: Packet) -> int:
-    """The word that starts the packet of a channel."""
-    return packet.words()[0] & ~(0xFFFF << 112 | 0xFF << 40 | (1 << 22) - 1)
+def descriptor(packet: Packet, kind: int = 0) -> int:
+    """The word that starts the packet of a channel; that of a small message has any kind but a request's."""
+    kind = packet.kind if packet.kind == exanet.READ_REQUEST else kind
+    return packet.words()[0] & ~(0xFFFF << 112 | 0xFF << 40 | (1 << 22) - 1) | kind << 40
 
 
 class Stores:
@@ -121,6 +122,7 @@ class Setup:
         self.number += 1
         payload = self.bench.random.randbytes(size)
         other = {
+            "kind": exanet.SMALL,
             "node": self.bench.random.randrange(1 << 22),
             "interface": self.bench.random.randrange(2048),
         } | other
@@ -132,9 +134,9 @@ class Setup:
             "domain": interface + 1,
             "size": size,
         }
-        return Packet(exanet.SMALL, payload=payload, **(fields | other))
+        return Packet(payload=payload, **(fields | other))
 
-    def post(self, packet: Packet, dirt: bool = False):
+    def post(self, packet: Packet, dirt: bool = False, kind: int = 0):
         """Stores payload and descriptor; behind the last byte may be something."""
         interface, channel = packet.identity >> 16, packet.identity & 0xFFFF
         place = interface << 12 | channel << 8
@@ -144,7 +146,7 @@ class Setup:
         for offset in range(0, len(payload), 16):
             word = payload[offset : offset + 16]
             self.stores.store(place + offset, int.from_bytes(word, "little"), lanes=(1 << len(word)) - 1)
-        self.stores.store(place + 64, descriptor(packet), what=packet, number=packet.number)
+        self.stores.store(place + 64, descriptor(packet, kind), what=packet, number=packet.number)
 
     def answer(self, packet: Packet, kind: int = exanet.ACKNOWLEDGEMENT, flip: int | None = None):
         """Answers a packet."""
@@ -199,11 +201,11 @@ async def packets_of_the_vectors(dut):
     """Catches a field or a check that is not where wire.rs has it: both read one file."""
     setup = Setup(dut, 2)
     await setup.start()
-    kinds = set()
-    for packet, words in exanet.vectors():
+    kinds = {exanet.READ_REQUEST}
+    for packet, words in exanet.vectors([exanet.SMALL, exanet.READ_REQUEST, *exanet.ANSWERS]):
         interface, channel = packet.identity >> 16, packet.identity & 0xFFFF
         index = interface * CHANNELS + channel
-        if packet.kind == exanet.SMALL:
+        if packet.kind in (exanet.SMALL, exanet.READ_REQUEST):
             dut.node.value = packet.source
             setup.stores.store(SYSTEM | interface << 12, packet.domain)
             setup.post(packet)
@@ -223,7 +225,38 @@ async def packets_of_the_vectors(dut):
         setup.stores.store(interface << 12 | CLEAR | channel << 4, 0)
         await setup.settle(10)
         kinds.add(packet.kind)
-    assert kinds == {exanet.SMALL, *exanet.ANSWERS}
+    assert kinds == {exanet.SMALL, exanet.READ_REQUEST, *exanet.ANSWERS}
+
+
+@cocotb.test()
+async def requests_of_reads(dut):
+    """Catches a request that goes as a small message, also when it is repeated; and the other way round."""
+    setup = Setup(dut, 10)
+    await setup.start()
+    for size, kind, state in [
+        (32, exanet.ACKNOWLEDGEMENT, ACKNOWLEDGED),
+        (32, exanet.REFUSED_FULL, NEGATIVE),
+        (0, exanet.ACKNOWLEDGEMENT, ACKNOWLEDGED),
+        (64, exanet.REFUSED_DAMAGED, NEGATIVE),
+    ]:
+        request = setup.packet(5, 2, size, kind=exanet.READ_REQUEST)
+        setup.post(request)
+        words = (await setup.sent())[1]
+        assert words == request.words() and words[0] >> 40 & 0xFF == 0x12
+        if size == 0:
+            assert (await setup.sent(TIMEOUT + 60))[1] == words
+        setup.answer(request, kind)
+        await setup.settle(10)
+        assert (await setup.states(5))[2] == state
+        setup.stores.store(5 << 12 | CLEAR | 2 << 4, 0)
+        await setup.settle(10)
+    for place in range(256):
+        if place != exanet.READ_REQUEST:
+            message = setup.packet(6, 0, 8)
+            setup.post(message, kind=place)
+            assert (await setup.sent())[1] == message.words()
+            setup.answer(message)
+            await setup.settle(10)
 
 
 @cocotb.test()
@@ -437,6 +470,7 @@ async def random_posts_under_back_pressure(dut):
         channel=list(range(CHANNELS)),
         interface=["first", "last", "other"],
         answer=exanet.ANSWERS,
+        kind=[exanet.SMALL, exanet.READ_REQUEST],
         repeated=[1],
         waits=["stores", "network out", "answers"],
     )
@@ -502,11 +536,13 @@ async def random_posts_under_back_pressure(dut):
         index = random.randrange(INTERFACES * CHANNELS)
         is_free = index not in posted and all(other != index for _, other in refused)
         if len(setup.stores.queue) < 8 and is_free and setup.state[index] in (IDLE, ACKNOWLEDGED):
-            packet = setup.packet(index // CHANNELS, index % CHANNELS, random.choice(SIZES))
+            kind = random.choice([exanet.SMALL, exanet.SMALL, exanet.READ_REQUEST])
+            packet = setup.packet(index // CHANNELS, index % CHANNELS, random.choice(SIZES), kind=kind)
             posted[index] = packet
             posts += 1
             setup.post(packet, dirt=True)
             coverage.hit("size", packet.size)
+            coverage.hit("kind", kind)
             coverage.hit("channel", index % CHANNELS)
             coverage.hit("interface", {0: "first", INTERFACES - 1: "last"}.get(index // CHANNELS, "other"))
     for _, before, after in setup.changes:

@@ -1,6 +1,9 @@
-// The send unit of the RDMA engine: reads what a process names in a descriptor, and sends it in cells, block by block,
-// until each block is acknowledged.
+// The send unit of the RDMA engine: reads what a process names in a descriptor, or another node in a request, and sends
+// it in cells, block by block, until each block is acknowledged.
 //
+//   network ─► segmentation_requests ─► network (ACK, NACK per request)
+//   (requests of reads)  │ descriptor
+//                        ▼
 //   descriptors ─► segmentation_pages ─ post ─► segmentation_agent ─ cell ─┬─► segmentation_read ◄─► memory (AXI4)
 //   (AXI4)             ▲ state                   ▲       ▲   ▲             │           │ whole
 //                      └──────── load ───────────┘       │   │ sent        ▼           ▼
@@ -10,9 +13,12 @@
 //
 // From TR-488 §4.5: 16 pages of 32 write and 32 read channels, descriptors of 64 bytes, blocks of 16 KB, cells that go
 // when all their payload has come, blocks without acknowledgement sent again; §4.2: cells of 256 bytes, bursts of 16
-// words, eight outstanding; §4.5.2: the agent in hardware. Ours: the words of a descriptor, two blocks outstanding per
-// channel, a buffer for each burst, OVERHEAD, the times of the timers, the turns. Addresses are those of whole words:
-// a descriptor with another is given up.
+// words, eight outstanding; §4.5.1: the mailbox for requests of reads; §4.5.2: the agent in hardware. Ours: the words
+// of a descriptor, two blocks outstanding per channel, a buffer for each burst, OVERHEAD, the times of the timers, the
+// turns. Addresses are those of whole words: a descriptor or a request with another is given up.
+//
+// With REQUESTS read channels are the unit's own: requests get them, and what a process stores into one is refused.
+// Without, no request is taken, and whoever answers a read stores its descriptor into a read channel.
 //
 // Cycles: a descriptor whose last word is on the bus in cycle n - 1 has the read of its first cell on the bus in cycle
 // n + 6, and that of the eighth in cycle n + 13. A cell whose last word comes from memory in cycle n - 1 has its header
@@ -26,6 +32,8 @@ module segmentation
   import exanet::*;
 #(
     parameter int PAGES = 16,
+    // Whether there is a mailbox for requests of reads: 1 or 0.
+    parameter int REQUESTS = 0,
     // Cells that are read from memory or wait for the link.
     parameter int CELL_BUFFERS = 8,
     // Bursts of reads that may be outstanding.
@@ -104,19 +112,33 @@ module segmentation
     input  wire logic [127:0] s_axis_net_tdata,
     input  wire logic         s_axis_net_tlast,
 
+    // Requests of reads.
+    input  wire logic         s_axis_request_tvalid,
+    output logic              s_axis_request_tready,
+    input  wire logic [127:0] s_axis_request_tdata,
+    input  wire logic         s_axis_request_tlast,
+
+    // Answers to them.
+    output logic              m_axis_answer_tvalid,
+    input  wire logic         m_axis_answer_tready,
+    output logic      [127:0] m_axis_answer_tdata,
+    output logic              m_axis_answer_tlast,
+
     // What happens to a block or a channel: for tests.
     output logic                          change_valid,
     output logic [$clog2(PAGES * 64)-1:0] change_channel,
     output logic [                  31:0] change_transaction,
     output logic [                   2:0] change_what
 );
-  localparam int ChannelBits = $clog2(PAGES * 64);
+  localparam int PageBits = $clog2(PAGES);
+  localparam int ChannelBits = PageBits + 6;
   // Time is counted in cycles, modulo more than any wait.
   localparam int TimeBits = 28;
   // One for each cell that is read or waits, and one for that on the bus.
   localparam int SlotBits = 4;
 
   if (PAGES < 2 || PAGES > 16 || PAGES != 1 << $clog2(PAGES)) $fatal(1, "%0d pages: 2, 4, 8 or 16", PAGES);
+  if (REQUESTS != 0 && REQUESTS != 1) $fatal(1, "REQUESTS is %0d, not 0 or 1", REQUESTS);
   if (CELL_BUFFERS < 1 || CELL_BUFFERS > 15) $fatal(1, "%0d buffers: 1 to 15", CELL_BUFFERS);
   if (OUTSTANDING < 1 || OUTSTANDING > 15) $fatal(1, "%0d bursts: 1 to 15", OUTSTANDING);
   if (CELL_BYTES < 16 || CELL_BYTES > 256 || CELL_BYTES != 1 << $clog2(CELL_BYTES))
@@ -174,8 +196,51 @@ module segmentation
   logic [SlotBits+3:0] buffer_address;
   word_t buffer_data;
 
+  logic [PageBits-1:0] asked_page;
+  logic [31:0] free_channels;
+  logic [15:0] asked_pdid;
+  logic request_valid, request_ready;
+  logic [ChannelBits-1:0] request_channel;
+  word_t request_source, request_destination;
+
+  if (REQUESTS != 0) begin : g_requests
+    // As many requests are remembered as there are channels, so that both are cleared together.
+    segmentation_requests #(
+        .PAGES(PAGES),
+        .REMEMBERED(PAGES * 64)
+    ) requests (
+        .clk,
+        .reset,
+        .clearing,
+        .clear_address,
+        .node,
+        .net_valid(s_axis_request_tvalid),
+        .net_ready(s_axis_request_tready),
+        .net_data(s_axis_request_tdata),
+        .net_last(s_axis_request_tlast),
+        .asked_page,
+        .free_channels,
+        .pdid(asked_pdid),
+        .post_valid(request_valid),
+        .post_ready(request_ready),
+        .post_channel(request_channel),
+        .post_source(request_source),
+        .post_destination(request_destination),
+        .answer_valid(m_axis_answer_tvalid),
+        .answer_ready(m_axis_answer_tready),
+        .answer_data(m_axis_answer_tdata),
+        .answer_last(m_axis_answer_tlast)
+    );
+  end else begin : g_none
+    assign {s_axis_request_tready, m_axis_answer_tvalid, m_axis_answer_tdata, m_axis_answer_tlast} = '0;
+    assign {asked_page, request_valid, request_channel, request_source, request_destination} = '0;
+    wire unused_ok = &{1'b0, s_axis_request_tvalid, s_axis_request_tdata, s_axis_request_tlast, m_axis_answer_tready,
+                       free_channels, asked_pdid, request_ready};
+  end
+
   segmentation_pages #(
-      .PAGES(PAGES)
+      .PAGES(PAGES),
+      .REQUESTS(REQUESTS)
   ) pages (
       .clk,
       .reset,
@@ -205,6 +270,14 @@ module segmentation
       .rlast(s_axi_rlast),
       .rvalid(s_axi_rvalid),
       .rready(s_axi_rready),
+      .asked_page,
+      .free_channels,
+      .asked_pdid,
+      .request_valid,
+      .request_ready,
+      .request_channel,
+      .request_source,
+      .request_destination,
       .post_valid,
       .post_ready,
       .post_channel,

@@ -1,4 +1,5 @@
-// The pages of the send unit: descriptors that processes store into channels, and states that they load, over AXI4.
+// The pages of the send unit: descriptors that processes store into channels, and states that they load, over AXI4;
+// and descriptors of requests for their read channels.
 //
 //   offset in a page       what
 //   c·64                w  source of channel c: address in bits 38 … 0, bytes of the transfer in bits 95 … 64
@@ -12,6 +13,8 @@
 //
 // A page has 32 write channels and behind them 32 read channels. Bursts are of any length, incrementing, of whole
 // words. What is stored elsewhere, or into a channel that is not free, is answered with SLVERR and changes nothing.
+// With REQUESTS so is what is stored into a read channel: those are segmentation_requests's, whose descriptor is stored
+// as a whole in one cycle. In that cycle stores of processes wait: it comes once in ten cycles at most.
 
 `default_nettype none
 
@@ -19,6 +22,8 @@ module segmentation_pages
   import exanet::*;
 #(
     parameter  int PAGES       = 16,
+    // Whether read channels are given to requests.
+    parameter  int REQUESTS    = 0,
     localparam int PageBits    = $clog2(PAGES),
     localparam int ChannelBits = PageBits + 6
 ) (
@@ -53,6 +58,16 @@ module segmentation_pages
     output logic              rvalid,
     input  wire logic         rready,
 
+    // Requests: the read channels of a page that are free, and its PDID, there one cycle later; a descriptor.
+    input  wire logic  [   PageBits-1:0] asked_page,
+    output logic       [           31:0] free_channels,
+    output logic       [           15:0] asked_pdid,
+    input  wire logic                    request_valid,
+    output logic                         request_ready,
+    input  wire logic  [ChannelBits-1:0] request_channel,
+    input  wire word_t                   request_source,
+    input  wire word_t                   request_destination,
+
     // A descriptor is whole; it is there two cycles after it was stored.
     output logic                        post_valid,
     input  wire logic                   post_ready,
@@ -77,6 +92,8 @@ module segmentation_pages
     output logic      [           15:0] pdid
 );
   localparam int Channels = PAGES * 64;
+  // Write and read channels of each page.
+  localparam int Groups = PAGES * 2;
 
   // --- Stores: a word is taken with its address, where it begins a burst ---
 
@@ -88,14 +105,19 @@ module segmentation_pages
   wire word_there = wvalid && (in_burst || awvalid);
   wire has_page = {1'b0, address[15:12]} < 5'(PAGES);
   wire [PageBits-1:0] page = address[12+:PageBits];
-  wire [ChannelBits-1:0] channel = {page, address[11:6]};
+  // The descriptor of a request goes before a word of a process, which waits.
+  wire [ChannelBits-1:0] channel = request_valid ? request_channel : {page, address[11:6]};
 
-  // Free: posted as often as it was freed.
-  logic posts[Channels];
-  logic frees[Channels];
-  wire is_free = posts[channel] == frees[channel];
+  // Free: posted as often as it was freed. A bit for each channel of a group.
+  logic [31:0] posts[Groups];
+  logic [31:0] frees[Groups];
+  wire [ChannelBits-6:0] group = channel[ChannelBits-1:5];
+  wire [ChannelBits-6:0] freed_group = freed_channel[ChannelBits-1:5];
+  wire [31:0] taken_channels = posts[group] ^ frees[group];
+  wire is_free = !taken_channels[channel[4:0]];
+  wire may_be_stored = REQUESTS == 0 || !address[11];
 
-  wire in_channel = has_page && !address[16] && is_free && wstrb == '1;
+  wire in_channel = has_page && !address[16] && may_be_stored && is_free && wstrb == '1;
   wire is_source = in_channel && address[5:4] == 2'd0;
   wire is_destination = in_channel && address[5:4] == 2'd1;
   wire is_start = in_channel && address[5:4] == 2'd3;
@@ -104,9 +126,12 @@ module segmentation_pages
   wire is_known = in_channel || is_pdid || is_mapped;
 
   logic answers_ready, start_ready;
-  wire may_be_taken = word_there && answers_ready && !clearing;
-  wire word_ready = answers_ready && !clearing && (!is_start || start_ready) && (!is_mapped || mapped_ready);
+  wire may_be_taken = word_there && answers_ready && !clearing && !request_valid;
+  wire word_ready = answers_ready && !clearing && !request_valid && (!is_start || start_ready)
+      && (!is_mapped || mapped_ready);
   wire taken = word_there && word_ready;
+  wire request_taken = request_valid && start_ready;
+  wire starts = taken && is_start || request_taken;
 
   assign wready = word_ready && (in_burst || awvalid);
   assign awready = !in_burst && wvalid && word_ready;
@@ -127,8 +152,15 @@ module segmentation_pages
   end
 
   always_ff @(posedge clk) begin
-    if (clearing || taken && is_start) posts[clearing?clear_address : channel] <= !clearing && !posts[channel];
-    if (clearing || freed) frees[clearing?clear_address : freed_channel] <= !clearing && !frees[freed_channel];
+    if (clearing || starts)
+      posts[clearing?clear_address[ChannelBits-1:5] : group] <= clearing ? '0 : posts[group] ^ (32'd1 << channel[4:0]);
+    if (clearing || freed)
+      frees[clearing?clear_address[ChannelBits-1:5] : freed_group] <=
+          clearing ? '0 : frees[freed_group] ^ (32'd1 << freed_channel[4:0]);
+    free_channels <= ~(posts[{asked_page, 1'b1}] ^ frees[{asked_page, 1'b1}]);
+    if (!reset)
+      assert (!starts || is_free)
+      else $error("a channel is posted twice");
   end
 
   fifo #(
@@ -150,10 +182,11 @@ module segmentation_pages
   logic stored_start, posts_ready;
   logic [ChannelBits-1:0] stored_channel;
   assign start_ready = !stored_start || posts_ready;
+  assign request_ready = start_ready;
 
   always_ff @(posedge clk) begin
     if (posts_ready) stored_start <= 1'b0;
-    if (taken && is_start) begin
+    if (starts) begin
       stored_start   <= 1'b1;
       stored_channel <= channel;
     end
@@ -174,19 +207,21 @@ module segmentation_pages
       .out_data (post_channel)
   );
 
+  wire word_t stored_source = request_valid ? request_source : wdata;
+
   ram #(
       .WIDTH(71),
       .DEPTH(Channels)
   ) sources (
       .clk,
-      .write(taken && is_source),
+      .write(taken && is_source || request_taken),
       .write_address(channel),
-      .write_data({wdata[95:64], wdata[38:0]}),
+      .write_data({stored_source[95:64], stored_source[38:0]}),
       .read_address(looked_up_channel),
       .read_data({size, source})
   );
 
-  wire header_t stored = header_t'(wdata);
+  wire header_t stored = header_t'(request_valid ? request_destination : wdata);
   logic [21:0] node;
   logic [2:0] rank;
   logic [38:0] place;
@@ -197,7 +232,7 @@ module segmentation_pages
       .DEPTH(Channels)
   ) destinations (
       .clk,
-      .write(taken && is_destination),
+      .write(taken && is_destination || request_taken),
       .write_address(channel),
       .write_data({stored.node, stored.rank, stored.address, stored.page}),
       .read_address(looked_up_channel),
@@ -211,6 +246,7 @@ module segmentation_pages
     if (clearing || taken && is_pdid)
       pdids[clearing?clear_address[ChannelBits-1-:PageBits] : page] <= clearing ? '0 : wdata[15:0];
     pdid <= pdids[looked_up_channel[ChannelBits-1-:PageBits]];
+    asked_pdid <= pdids[asked_page];
   end
 
   // --- Loads ---
@@ -260,7 +296,7 @@ module segmentation_pages
     if (reset) load_state <= LISTEN;
   end
 
-  wire unused_ok = &{1'b0, araddr[3:0], address[3:0], stored};
+  wire unused_ok = &{1'b0, araddr[3:0], address[3:0], stored, stored_source};
 endmodule
 
 `default_nettype wire

@@ -1,0 +1,183 @@
+// The mailbox of the send unit: takes requests of reads of this node's memory, gives each the first free read channel
+// of its page, and answers it.
+//
+//   HEADER ── header ──► BODY ── footer ──► LOOK_UP ──► DECIDE ──► STORE ──► STORED ──► ANSWER_HEADER ──► ANSWER_FOOTER
+//     ▲                                                              └─ descriptor ─► segmentation_pages            │
+//     └─────────────────────────────────────────────────────────────────────────────────────────────────────────────┘
+//
+//   verdict: damaged? ── accepted before? ── page? ── PDID? ── a free channel? ──► posted, acknowledged
+//               │            │ acknowledged, not posted              │
+//               └────────────┴────────────── refused ◄───────────────┘
+//
+// From TR-488 §4.5.1: the request comes to a mailbox of the send unit, which allocates a read channel that is available
+// in the page, protected by the PDID of the request, and completes the read with an RDMA write. Ours: a request is a
+// small packet of a kind of its own; its rank and page name the page; its payload is the source and the destination of
+// a descriptor, as segmentation_pages has them; the order of the verdict, which is that of the small mailbox; the
+// channel of the lowest number; no queue beside the channels, so that a request without one is refused, and its
+// packetizer sends it again; no packet without a footer is answered.
+//
+// Cycles: one request at a time. A footer that is on the bus in cycle n - 1 has its channel posted to the agent and the
+// header of its answer on the bus in cycle n + 4, and the read of its first cell in cycle n + 9; the next header is
+// taken in cycle n + 6 at the earliest. A channel counts as free that the agent has freed in cycle n - 1 or before.
+// Where the agent does not take posts, and its queue is full, a request that is accepted waits in STORE, and its answer
+// with it.
+
+`default_nettype none
+
+module segmentation_requests
+  import exanet::*;
+#(
+    parameter  int PAGES       = 16,
+    // Accepted requests that are remembered, so that one that is repeated is not posted twice.
+    parameter  int REMEMBERED  = 1024,
+    localparam int PageBits    = $clog2(PAGES),
+    localparam int ChannelBits = PageBits + 6
+) (
+    input wire logic clk,
+    input wire logic reset,
+
+    // After a reset the table of accepted requests is emptied.
+    input wire logic                          clearing,
+    input wire logic [$clog2(REMEMBERED)-1:0] clear_address,
+
+    // The node of this interface: the source of answers.
+    input wire logic [21:0] node,
+
+    input  wire logic  net_valid,
+    output logic       net_ready,
+    input  wire word_t net_data,
+    input  wire logic  net_last,
+
+    // A page: its read channels that are free, and its PDID, there one cycle later.
+    output logic      [PageBits-1:0] asked_page,
+    input  wire logic [        31:0] free_channels,
+    input  wire logic [        15:0] pdid,
+
+    // The descriptor of a channel, which starts its transfer.
+    output logic                    post_valid,
+    input  wire logic               post_ready,
+    output logic  [ChannelBits-1:0] post_channel,
+    output word_t                   post_source,
+    output word_t                   post_destination,
+
+    output logic      answer_valid,
+    input  wire logic answer_ready,
+    output word_t     answer_data,
+    output logic      answer_last
+);
+  typedef enum logic [2:0] {
+    HEADER,
+    BODY,
+    LOOK_UP,
+    DECIDE,
+    STORE,
+    STORED,
+    ANSWER_HEADER,
+    ANSWER_FOOTER
+  } state_t;
+
+  state_t state;
+  header_t header;
+  // Words of payload so far; 3 stands for more than there may be.
+  logic [1:0] words;
+  word_t [1:0] descriptor;
+  logic [31:0] number, identity;
+  // Of the request, and then of its answer.
+  logic [31:0] crc;
+
+  // --- The verdict ---
+
+  wire footer_t footer = footer_t'(net_data);
+  wire [10:0] interface_number = interface_of(header.page, header.rank);
+  wire has_its_words = header.size == 10'(RequestBytes) && words == 2'd2;
+  logic damaged, accepted_before, starts;
+  kind_t verdict, kind;
+  logic [4:0] first_free;
+
+  assign asked_page = interface_number[PageBits-1:0];
+
+  accepted_packets #(
+      .PLACES(REMEMBERED)
+  ) accepted (
+      .clk,
+      .clearing,
+      .clear_address,
+      .asked_source(header.source),
+      .asked_number(number),
+      .source(header.source),
+      .number,
+      .was_accepted(accepted_before),
+      .accept(post_valid && post_ready)
+  );
+
+  always_comb begin
+    verdict = ACKNOWLEDGEMENT;
+    if (damaged) verdict = REFUSED_DAMAGED;
+    else if (accepted_before) verdict = ACKNOWLEDGEMENT;
+    else if (interface_number >= 11'(PAGES)) verdict = REFUSED_INTERFACE;
+    else if (header.pdid != pdid) verdict = REFUSED_DOMAIN;
+    else if (free_channels == '0) verdict = REFUSED_FULL;
+    first_free = '0;
+    for (int i = 31; i >= 0; i--) if (free_channels[i]) first_free = 5'(i);
+  end
+
+  assign post_valid = state == STORE && starts;
+  // Words of the network, first byte first, become those that a process would store.
+  assign post_source = swap_bytes(descriptor[0]);
+  assign post_destination = swap_bytes(descriptor[1]);
+
+  // --- The answer ---
+
+  header_t answer;
+  assign answer = '{node: header.source, kind: kind, source: node, default: '0};
+  wire [95:0] behind = {number, 32'd0, identity};
+
+  assign net_ready = !clearing && state inside {HEADER, BODY};
+  assign answer_valid = state inside {ANSWER_HEADER, ANSWER_FOOTER};
+  assign answer_last = state == ANSWER_FOOTER;
+  assign answer_data = answer_last ? {behind, crc_footer(crc, behind)} : word_t'(answer);
+
+  always_ff @(posedge clk) begin
+    unique case (state)
+      HEADER:
+      if (net_valid && net_ready && !net_last) begin
+        state <= BODY;
+        header <= header_t'(net_data);
+        words <= '0;
+        crc <= crc_word(CrcStart, net_data);
+      end
+      BODY:
+      if (net_valid && net_ready) begin
+        if (net_last) begin
+          state <= LOOK_UP;
+          damaged <= crc_footer(crc, net_data[127:32]) != footer.check || !has_its_words || header.kind != READ_REQUEST;
+          number <= footer.number;
+          identity <= footer.identity[31:0];
+        end else begin
+          if (words != 2'd3) words <= words + 1'b1;
+          if (!words[1]) descriptor[words[0]] <= net_data;
+          crc <= crc_word(crc, net_data);
+        end
+      end
+      LOOK_UP: state <= DECIDE;
+      DECIDE: begin
+        state <= STORE;
+        kind <= verdict;
+        starts <= verdict == ACKNOWLEDGEMENT && !accepted_before;
+        post_channel <= {asked_page, 1'b1, first_free};
+      end
+      STORE: if (post_ready || !starts) state <= STORED;
+      STORED: begin
+        state <= ANSWER_HEADER;
+        crc   <= crc_word(CrcStart, word_t'(answer));
+      end
+      ANSWER_HEADER: if (answer_ready) state <= ANSWER_FOOTER;
+      default: if (answer_ready) state <= HEADER;
+    endcase
+    if (reset) state <= HEADER;
+  end
+
+  wire unused_ok = &{1'b0, header, footer};
+endmodule
+
+`default_nettype wire
