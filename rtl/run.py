@@ -98,7 +98,6 @@ def test_in_python(block: Block, variant: str, arguments: argparse.Namespace) ->
     # cocotb hands the path on.
     sys.path[:0] = [str(RTL / "common"), str(RTL / block.name)]
     environment = {"WEFT_RTL_CYCLES": str(arguments.cycles), "WEFT_RTL_SEED": str(arguments.seed)}
-    environment |= {"WEFT_RTL_VARIANT": variant}
     results = runner.test(
         hdl_toplevel=block.name,
         test_module=f"test_{block.name}",

@@ -17,8 +17,7 @@
 // of a descriptor, two blocks outstanding per channel, a buffer for each burst, OVERHEAD, the times of the timers, the
 // turns. Addresses are those of whole words: a descriptor or a request with another is given up.
 //
-// With REQUESTS read channels are the unit's own: requests get them, and what a process stores into one is refused.
-// Without, no request is taken, and whoever answers a read stores its descriptor into a read channel.
+// Read channels are the unit's own: requests get them, and what a process stores into one is refused.
 //
 // Cycles: a descriptor whose last word is on the bus in cycle n - 1 has the read of its first cell on the bus in cycle
 // n + 6, and that of the eighth in cycle n + 13. A cell whose last word comes from memory in cycle n - 1 has its header
@@ -32,8 +31,6 @@ module segmentation
   import exanet::*;
 #(
     parameter int PAGES = 16,
-    // Whether there is a mailbox for requests of reads: 1 or 0.
-    parameter int REQUESTS = 0,
     // Cells that are read from memory or wait for the link.
     parameter int CELL_BUFFERS = 8,
     // Bursts of reads that may be outstanding.
@@ -138,7 +135,6 @@ module segmentation
   localparam int SlotBits = 4;
 
   if (PAGES < 2 || PAGES > 16 || PAGES != 1 << $clog2(PAGES)) $fatal(1, "%0d pages: 2, 4, 8 or 16", PAGES);
-  if (REQUESTS != 0 && REQUESTS != 1) $fatal(1, "REQUESTS is %0d, not 0 or 1", REQUESTS);
   if (CELL_BUFFERS < 1 || CELL_BUFFERS > 15) $fatal(1, "%0d buffers: 1 to 15", CELL_BUFFERS);
   if (OUTSTANDING < 1 || OUTSTANDING > 15) $fatal(1, "%0d bursts: 1 to 15", OUTSTANDING);
   if (CELL_BYTES < 16 || CELL_BYTES > 256 || CELL_BYTES != 1 << $clog2(CELL_BYTES))
@@ -203,44 +199,36 @@ module segmentation
   logic [ChannelBits-1:0] request_channel;
   word_t request_source, request_destination;
 
-  if (REQUESTS != 0) begin : g_requests
-    // As many requests are remembered as there are channels, so that both are cleared together.
-    segmentation_requests #(
-        .PAGES(PAGES),
-        .REMEMBERED(PAGES * 64)
-    ) requests (
-        .clk,
-        .reset,
-        .clearing,
-        .clear_address,
-        .node,
-        .net_valid(s_axis_request_tvalid),
-        .net_ready(s_axis_request_tready),
-        .net_data(s_axis_request_tdata),
-        .net_last(s_axis_request_tlast),
-        .asked_page,
-        .free_channels,
-        .pdid(asked_pdid),
-        .post_valid(request_valid),
-        .post_ready(request_ready),
-        .post_channel(request_channel),
-        .post_source(request_source),
-        .post_destination(request_destination),
-        .answer_valid(m_axis_answer_tvalid),
-        .answer_ready(m_axis_answer_tready),
-        .answer_data(m_axis_answer_tdata),
-        .answer_last(m_axis_answer_tlast)
-    );
-  end else begin : g_none
-    assign {s_axis_request_tready, m_axis_answer_tvalid, m_axis_answer_tdata, m_axis_answer_tlast} = '0;
-    assign {asked_page, request_valid, request_channel, request_source, request_destination} = '0;
-    wire unused_ok = &{1'b0, s_axis_request_tvalid, s_axis_request_tdata, s_axis_request_tlast, m_axis_answer_tready,
-                       free_channels, asked_pdid, request_ready};
-  end
+  // As many requests are remembered as there are channels, so that both are cleared together.
+  segmentation_requests #(
+      .PAGES(PAGES),
+      .REMEMBERED(PAGES * 64)
+  ) requests (
+      .clk,
+      .reset,
+      .clearing,
+      .clear_address,
+      .node,
+      .net_valid(s_axis_request_tvalid),
+      .net_ready(s_axis_request_tready),
+      .net_data(s_axis_request_tdata),
+      .net_last(s_axis_request_tlast),
+      .asked_page,
+      .free_channels,
+      .pdid(asked_pdid),
+      .post_valid(request_valid),
+      .post_ready(request_ready),
+      .post_channel(request_channel),
+      .post_source(request_source),
+      .post_destination(request_destination),
+      .answer_valid(m_axis_answer_tvalid),
+      .answer_ready(m_axis_answer_tready),
+      .answer_data(m_axis_answer_tdata),
+      .answer_last(m_axis_answer_tlast)
+  );
 
   segmentation_pages #(
-      .PAGES(PAGES),
-      .REQUESTS(REQUESTS)
+      .PAGES(PAGES)
   ) pages (
       .clk,
       .reset,

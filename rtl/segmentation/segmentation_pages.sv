@@ -13,8 +13,8 @@
 //
 // A page has 32 write channels and behind them 32 read channels. Bursts are of any length, incrementing, of whole
 // words. What is stored elsewhere, or into a channel that is not free, is answered with SLVERR and changes nothing.
-// With REQUESTS so is what is stored into a read channel: those are segmentation_requests's, whose descriptor is stored
-// as a whole in one cycle. In that cycle stores of processes wait: it comes once in ten cycles at most.
+// So is what is stored into a read channel: those are segmentation_requests's, whose descriptor is stored as a whole in
+// one cycle. In that cycle stores of processes wait: it comes once in ten cycles at most.
 
 `default_nettype none
 
@@ -22,8 +22,6 @@ module segmentation_pages
   import exanet::*;
 #(
     parameter  int PAGES       = 16,
-    // Whether read channels are given to requests.
-    parameter  int REQUESTS    = 0,
     localparam int PageBits    = $clog2(PAGES),
     localparam int ChannelBits = PageBits + 6
 ) (
@@ -115,7 +113,7 @@ module segmentation_pages
   wire [ChannelBits-6:0] freed_group = freed_channel[ChannelBits-1:5];
   wire [31:0] taken_channels = posts[group] ^ frees[group];
   wire is_free = !taken_channels[channel[4:0]];
-  wire may_be_stored = REQUESTS == 0 || !address[11];
+  wire may_be_stored = !address[11];
 
   wire in_channel = has_page && !address[16] && may_be_stored && is_free && wstrb == '1;
   wire is_source = in_channel && address[5:4] == 2'd0;

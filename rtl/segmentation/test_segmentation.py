@@ -17,7 +17,6 @@ TIMEOUT, LONGEST, REPETITIONS = 5000, 15_000, 3
 NODE = 5
 CYCLES = int(os.environ.get("WEFT_RTL_CYCLES", "100000"))
 # Whether read channels are given to requests.
-REQUESTS = os.environ.get("WEFT_RTL_VARIANT") == "requests"
 PAGES = 16
 # From the cycle behind a request's footer: its answer, and the read of its first cell.
 ANSWERED, READ = 4, 9
@@ -385,8 +384,8 @@ class Setup:
         await self.bench.until(self.stores.is_idle, 40, "opening")
 
     def post(self, transfer: Transfer) -> Transfer:
-        """Stores a descriptor; or asks for a read channel, which is of the same page."""
-        if REQUESTS and transfer.channel & 32:
+        """Stores a descriptor; or asks for a read channel of its page."""
+        if transfer.channel & 32:
             return self.requests.send(transfer).transfer
         transfer.first = self.transactions[transfer.channel]
         self.transactions[transfer.channel] += transfer.blocks
@@ -732,25 +731,14 @@ async def pages_and_memory_of_others(dut):
     assert (await pages.write(31 << 6, descriptor)).resp != 0
     assert (await pages.read(31 << 6, 16)).data[0] == 2
     assert (await pages.read(31 << 6, 32)).resp != 0
-    # Read channels are the unit's own, if there are requests.
-    assert bool((await pages.write(32 << 6, descriptor)).resp) == REQUESTS
+    # Read channels are the unit's own.
+    assert (await pages.write(32 << 6, descriptor)).resp != 0
     setup.answer(transfer, 0)
     await setup.change(FINISHED)
     assert (await pages.read(31 << 6, 16)).data[0] == DONE << 2
 
 
-@cocotb.test(skip=REQUESTS)
-async def no_request_is_taken_without_a_mailbox(dut):
-    """Catches a request that disappears, or is answered, where there is no mailbox for it."""
-    setup = Setup(dut, 14)
-    await setup.start()
-    setup.requests.send(Transfer(32, 0x1000, CELL))
-    async for _ in setup.bench.cycles(60):
-        assert not dut.s_axis_request_tready.value and not dut.m_axis_answer_tvalid.value
-    assert not setup.changes
-
-
-@cocotb.test(skip=not REQUESTS)
+@cocotb.test()
 async def requests_at_their_edges(dut):
     """Catches answers and reads in other cycles than segmentation_requests.sv says, and taken channels."""
     setup = Setup(dut, 15)
@@ -776,7 +764,7 @@ async def requests_at_their_edges(dut):
     assert [request.came - requests[0].came for request in requests] == [0, 10, 20, 30]
 
 
-@cocotb.test(skip=not REQUESTS)
+@cocotb.test()
 async def the_verdict_line_by_line(dut):
     """Catches a line of the verdict that is missing or in another place, and what starts but should not."""
     setup = Setup(dut, 16)
@@ -836,7 +824,7 @@ async def the_verdict_line_by_line(dut):
         assert transfer.channel == page << 6 | 32
 
 
-@cocotb.test(skip=not REQUESTS)
+@cocotb.test()
 async def a_page_has_32_read_channels(dut):
     """Catches a request that gets another channel than the first free one, none, or one of another page."""
     setup = Setup(dut, 17)
@@ -877,7 +865,7 @@ async def a_page_has_32_read_channels(dut):
     assert await setup.verdict() == exanet.REFUSED_FULL
 
 
-@cocotb.test(skip=not REQUESTS)
+@cocotb.test()
 async def requests_beside_stores(dut):
     """Catches a descriptor that is mixed with words stored meanwhile, and stores into read channels."""
     setup = Setup(dut, 18)
@@ -914,7 +902,7 @@ async def requests_beside_stores(dut):
     assert setup.stores.answers == [2] * 12
 
 
-@cocotb.test(skip=not REQUESTS)
+@cocotb.test()
 async def reset_in_the_middle_of_a_request(dut):
     """Catches what survives a reset: words, a verdict, an answer, a channel, a request that is known."""
     for after in [1, 2, 4, 5, 6, 7, 8, 9, 10, 12, 40]:
@@ -932,7 +920,7 @@ async def reset_in_the_middle_of_a_request(dut):
         await setup.rest(30)
 
 
-@cocotb.test(skip=not REQUESTS)
+@cocotb.test()
 async def random_requests_fill_pages(dut):
     """Catches what nobody thought of: pages that fill up and empty, requests that are wrong or come again."""
     setup = Setup(dut, int(os.environ.get("WEFT_RTL_SEED", "10")))
@@ -1011,7 +999,7 @@ async def random_transfers_under_back_pressure(dut):
         together=[1, 2, 3, 4, 5],
         waits=["network in", "network out", "request", "pages"],
         turn=["alone", "shared"],
-        request=[*exanet.ANSWERS, "again"] if REQUESTS else [],
+        request=[*exanet.ANSWERS, "again"],
     )
     await setup.start()
     busy: dict[int, Transfer] = {}
@@ -1041,9 +1029,8 @@ async def random_transfers_under_back_pressure(dut):
             setup.stores.idle, setup.sink.busy, setup.answers.idle, memory.busy = (
                 random.choice([0, 0, 0.3, 0.7]) for _ in range(4)
             )
-            if REQUESTS:
-                setup.requests.source.idle = random.choice([0, 0.3])
-                setup.requests.sink.busy = random.choice([0, 0.7])
+            setup.requests.source.idle = random.choice([0, 0.3])
+            setup.requests.sink.busy = random.choice([0, 0.7])
             memory.latency = random.choice([1, 19, 34, 90])
             memory.unmapped = set()
         for name, valid, ready in [
@@ -1123,7 +1110,7 @@ async def random_transfers_under_back_pressure(dut):
         is_posted = not setup.stores.queue and not setup.requests.source.queue
         if len(busy) < random.choice([1, 2, 5]) and is_posted:
             channel = random.choice([0, CHANNELS - 1, random.randrange(CHANNELS), 3, 35])
-            is_request = REQUESTS and channel & 32
+            is_request = channel & 32
             if is_request or channel not in busy:
                 sizes = sizes or random.sample(SIZES + 4 * SIZES[:8], len(SIZES) + 32)
                 size = sizes.pop()
@@ -1144,7 +1131,6 @@ async def random_transfers_under_back_pressure(dut):
     coverage.excuse("waits", "network in", "an answer has two words, and the agent takes one a cycle")
     coverage.excuse("waits", "pages", "a descriptor has four words, and the agent takes one a cycle")
     coverage.excuse("request", exanet.REFUSED_FULL, "five transfers are not 32 of a page")
-    if REQUESTS:
-        coverage.excuse("channel", "last", "it is given where 31 others of its page are taken")
+    coverage.excuse("channel", "last", "it is given where 31 others of its page are taken")
     assert memory.most_outstanding <= 8
     coverage.close(dut._log)

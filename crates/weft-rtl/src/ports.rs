@@ -30,7 +30,8 @@ impl StreamPorts {
         StreamPorts::of(rtl, "m_axis_net")
     }
 
-    fn of(rtl: &Instance, name: &str) -> Result<StreamPorts, RtlError> {
+    /// The stream of this name.
+    pub fn of(rtl: &Instance, name: &str) -> Result<StreamPorts, RtlError> {
         let port = |signal: &str, bits| rtl.port(&format!("{name}_t{signal}"), bits);
         let (valid, ready) = (port("valid", 1)?, port("ready", 1)?);
         Ok(StreamPorts { valid, ready, data: port("data", 128)?, last: port("last", 1)? })

@@ -19,12 +19,13 @@ pub(crate) struct BusWord {
     pub last: bool,
 }
 
-/// A small message, as it goes over the network.
+/// A small message, or a request of a read, as it goes over the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SmallMessage {
     pub source: EndpointId,
     pub number: u32,
     pub channel: ChannelId,
+    pub is_request: bool,
     pub to: EndpointId,
     pub to_interface: u16,
     pub domain: Pdid,
@@ -36,13 +37,14 @@ pub(crate) struct SmallMessage {
 impl SmallMessage {
     /// The words of its packet, header to footer.
     pub fn words(&self) -> Vec<u128> {
-        let SmallMessage { source, number, channel, to, to_interface, domain, bytes, payload } = *self;
+        let SmallMessage { source, number, channel, is_request, to, to_interface, domain, .. } = *self;
+        let SmallMessage { bytes, payload, .. } = *self;
         let payload = match payload {
             Some(payload) => payload.into_iter().take(bytes.get() as usize).collect(),
             None => made_up(source, number, bytes),
         };
         let target = PacketTarget::new(domain, to, to_interface, Address::default());
-        let header = Header::Small(channel);
+        let header = if is_request { Header::ReadRequest(channel) } else { Header::Small(channel) };
         let size = bytes.get() as u32;
         let control = target.and_then(|target| {
             PacketFields { target, header, size, source, number, ends_transfer: false }.encode(&payload)
@@ -52,12 +54,13 @@ impl SmallMessage {
     }
 
     /// The words that a process stores: payload, then descriptor, which is the header without what the block
-    /// adds.
+    /// adds. It says the kind of a request.
     pub fn stored(&self) -> (Vec<u128>, u128) {
-        const ADDED: u128 = 0xFFFF << 112 | 0xFF << 40 | ((1 << 22) - 1);
+        const ADDED: u128 = 0xFFFF << 112 | ((1 << 22) - 1);
+        const KIND: u128 = 0xFF << 40;
         let words = self.words();
         let payload = words[1..words.len() - 1].iter().map(|word| word.swap_bytes()).collect();
-        (payload, words[0] & !ADDED)
+        (payload, words[0] & !if self.is_request { ADDED } else { ADDED | KIND })
     }
 
     /// The entry of a mailbox: the line of memory that it becomes, word by word.

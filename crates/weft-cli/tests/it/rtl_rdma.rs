@@ -24,6 +24,28 @@ fn rdma_is_the_models_with_rtl_in_step() {
     assert_eq!(rows(&in_step), rows(&plain));
 }
 
+/// Catches requests of reads that the send unit's mailbox answers otherwise than its model, or in another
+/// cycle, one at a time and many together, between boards as well; and a packetizer that makes small messages
+/// of them.
+#[test]
+fn requests_of_reads_are_the_models_with_rtl_in_step() {
+    let Some(library) = library("") else { return };
+    let gets = |case: &[&str], rtl: &[&str]| {
+        let mut weft = Command::new(env!("CARGO_BIN_EXE_weft"));
+        weft.args(["osu"]).args(case).args(["-m", "exanest", "--json"]).args(RDMA).args(rtl);
+        let output = weft.env("WEFT_RTL_LIBRARY", &library).output().unwrap();
+        assert!(output.status.success(), "{case:?}: {}", text(&output.stderr));
+        rows(&serde_json::from_slice(&output.stdout).unwrap())
+    };
+    let in_step = ["--rtl", "segmentation,packetizer,mailbox"];
+    for case in [
+        &["get_latency", "--from", "M1QAF1", "--to", "M2QBF3", "--sizes", "1:4K"][..],
+        &["get_bw", "--from", "M1QAF1", "--to", "M1QAF2", "--sizes", "64:1K", "--window", "16"],
+    ] {
+        assert_eq!(gets(case, &in_step), gets(case, &[]), "{case:?}");
+    }
+}
+
 /// Catches RTL and model that part where cells and answers are lost, and blocks are sent again.
 #[test]
 fn repeated_blocks_are_the_models_with_rtl_in_step() {

@@ -257,7 +257,7 @@ impl Targets {
         let SmallPacket { from: source, message: number, channel, bytes, payload, .. } = *packet;
         let known = packet.target.or_else(|| self.of.get(&(source, number)).copied());
         let (to_interface, domain) = known.unwrap_or_default();
-        SmallMessage { source, number, channel, to, to_interface, domain, bytes, payload }
+        SmallMessage { source, number, channel, is_request: false, to, to_interface, domain, bytes, payload }
     }
 
     /// A packet has been put.

@@ -193,6 +193,7 @@ impl PacketizerInputs {
             source: endpoint,
             number: parcel.message,
             channel,
+            is_request: parcel.is_request,
             to: parcel.to,
             to_interface: parcel.to_interface,
             domain,

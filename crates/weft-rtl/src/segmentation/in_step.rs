@@ -10,6 +10,7 @@
 //! Destination addresses: the model's descriptors have none, and here a transfer goes to the address 0.
 
 use super::ports::SegmentationPorts;
+use super::requests::RequestsInStep;
 use super::turns::{AskedBurst, CellTurns};
 use super::{DESCRIPTOR, NAME, PAGE_CHANNELS, WORD, check, cut};
 use crate::block::BlockInStep;
@@ -27,6 +28,8 @@ use weft_nic::rdma::{Answer, Cell, CellId, Refusal};
 use weft_nic::segmentation::Cut;
 use weft_units::{Address, Bytes, Time};
 
+/// The bit of a channel's number that those for reads have.
+const READ_CHANNEL: u16 = 1 << 5;
 /// Registers of the system behind the pages of processes.
 const SYSTEM: u32 = 1 << 16;
 /// Cycles after which the block is at rest, where nothing comes and no answer is awaited.
@@ -72,12 +75,13 @@ pub(crate) struct SegmentationInStep {
     turns: CellTurns,
     answers: VecDeque<AnswerWord>,
     transfers: BTreeMap<u16, RunningTransfer>,
+    requests: RequestsInStep,
     /// Transfers of the RTL that are under way.
     running: u32,
 }
 
 impl SegmentationInStep {
-    /// A process stores a descriptor.
+    /// A process stores a descriptor, or a request has brought it.
     fn described(&mut self, stored: &StoredDescriptor) {
         let StoredDescriptor { channel, descriptor, came, .. } = *stored;
         // One that has waited for its channel is stored when that is free in the RTL as well.
@@ -86,10 +90,14 @@ impl SegmentationInStep {
         let words = self
             .cell(stored, &first_cell(stored))
             .descriptor(whole_words(descriptor.source.address), descriptor.bytes);
-        for (place, data) in words.into_iter().enumerate() {
-            let cycle = (behind + place as u64).saturating_sub(DESCRIPTOR);
-            let address = u32::from(channel.0) << 6 | (place as u32) << 4;
-            self.stores.push_back(PageStore { cycle, address, data });
+        if channel.0 & READ_CHANNEL != 0 {
+            self.requests.described(&self.place, words);
+        } else {
+            for (place, data) in words.into_iter().enumerate() {
+                let cycle = (behind + place as u64).saturating_sub(DESCRIPTOR);
+                let address = u32::from(channel.0) << 6 | (place as u32) << 4;
+                self.stores.push_back(PageStore { cycle, address, data });
+            }
         }
         let blocks = self.cut.blocks(descriptor.bytes);
         let missing = (0..blocks).map(|block| stored.first.wrapping_add(block)).collect();
@@ -194,6 +202,7 @@ impl BlockInStep for SegmentationInStep {
             turns: CellTurns::new(library.parameter(NAME, "OUTSTANDING")?),
             answers: VecDeque::new(),
             transfers: BTreeMap::new(),
+            requests: RequestsInStep::default(),
             running: 0,
         })
     }
@@ -211,6 +220,7 @@ impl BlockInStep for SegmentationInStep {
                 let (cycle, address) = (edge(&self.place.clock, at), SYSTEM | u32::from(interface) << 12);
                 self.patient_stores.push_back(PageStore { cycle, address, data: domain.0.into() });
             }
+            Crossing::RequestArrived { tail, arrival } => self.requests.arrived(&self.place, tail, &arrival),
             Crossing::Described(stored) => self.described(&stored),
             Crossing::CellRead { cell, ready } => self.read(&cell, at, ready),
             Crossing::CellSent(_) => self.turns.sent(edge(&self.place.clock, at)),
@@ -226,6 +236,7 @@ impl BlockInStep for SegmentationInStep {
         let stores = [&self.stores, &self.patient_stores];
         let stores = stores.into_iter().filter_map(|stores| stores.front().map(|store| store.cycle));
         let answer = self.answers.front().map(|answer| answer.word.cycle);
+        let answer = answer.into_iter().chain(self.requests.next_cycle());
         let next = stores.chain(answer).chain(self.turns.next_cycle()).min();
         next.map(|next| next.max(self.cycle))
     }
@@ -237,6 +248,7 @@ impl BlockInStep for SegmentationInStep {
         let store = urgent.or(patient);
         let answer = self.answers.front().copied().filter(|answer| answer.word.cycle <= cycle);
         let (word, ready) = (self.turns.word(cycle), self.turns.takes(cycle));
+        let request = self.requests.word(cycle);
         let (rtl, ports) = (&mut self.rtl, &self.ports);
         ports.pages.store(rtl, store.map(|store| (store.address, store.data)));
         rtl.set(ports.data_valid, word.is_some().into());
@@ -245,10 +257,12 @@ impl BlockInStep for SegmentationInStep {
             rtl.set(ports.data_last, word.last.into());
         }
         ports.answers.offer(rtl, answer.map(|answer| answer.word));
+        ports.requests.offer(rtl, request.map(|request| request.word));
+        ports.request_answers.set_ready(rtl, true);
         ports.cells.set_ready(rtl, ready);
         rtl.cycle();
         self.cycle = cycle + 1;
-        if store.is_some() || answer.is_some() || ready || word.is_some() {
+        if store.is_some() || answer.is_some() || ready || word.is_some() || request.is_some() {
             self.rests_from = cycle + REST;
         }
         if let Some(store) = store
@@ -273,6 +287,13 @@ impl BlockInStep for SegmentationInStep {
             // Its timers run until then.
             self.running = self.running.saturating_sub(ends.into());
         }
+        if let Some(request) = request
+            && ports.requests.is_ready(rtl)
+        {
+            self.requests.take_word();
+            self.running += u32::from(request.starts);
+        }
+        self.requests.compare(&self.place, cycle, &ports.request_answers.offered(rtl))?;
         if rtl.get(ports.store_answer_valid) != 0 {
             // A descriptor that goes into a channel that is not free.
             self.place.compare(cycle, "s_axi_bresp", rtl.get(ports.store_answer), 0)?;

@@ -2,10 +2,12 @@
 //!
 //! ```text
 //!   in_step ── descriptors, memory, answers, the network's turns ──► RTL ──► reads and cells compared
+//!     └─ requests ──────────────────────────────────────────────────► RTL ──► answers to them compared
 //! ```
 
 mod in_step;
 mod ports;
+mod requests;
 mod turns;
 
 pub(crate) use in_step::SegmentationInStep;

@@ -17,6 +17,9 @@ pub(super) struct SegmentationPorts {
     /// Cells to the network, and answers from it.
     pub cells: StreamPorts,
     pub answers: StreamPorts,
+    /// Requests of reads from the network, and the answers to them.
+    pub requests: StreamPorts,
+    pub request_answers: StreamPorts,
 }
 
 impl SegmentationPorts {
@@ -37,6 +40,8 @@ impl SegmentationPorts {
             data_last: port("m_axi_rlast", 1)?,
             cells: StreamPorts::to_network(rtl)?,
             answers: StreamPorts::from_network(rtl)?,
+            requests: StreamPorts::of(rtl, "s_axis_request")?,
+            request_answers: StreamPorts::of(rtl, "m_axis_answer")?,
         })
     }
 }
