@@ -272,6 +272,7 @@ impl RunOptions {
             seen.sync.map_or((0, 0), |sync| (sync.latency.as_ps(), sync.rate.bits_per_second()));
         let surroundings = format!("{x} {y} {z} {} {latency} {rate}", seen.ddr_latency);
         let environment = vec![(OsString::from(MACHINE_VARIABLE), OsString::from(surroundings))];
-        execution.run(RanksWanted { machine, ranks: nodes.unwrap_or(all), environment }, words)
+        let ranks = nodes.unwrap_or(all);
+        execution.run(RanksWanted { machine, ranks, environment, may_use_mpi: false }, words)
     }
 }
