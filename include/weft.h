@@ -222,6 +222,8 @@ typedef struct {
     uint32_t hops;
     // The virtual channel on which it came to the switch of its node.
     uint32_t virtual_channel;
+    // The port that sent it.
+    weft_address from;
 } weft_port_arrival;
 
 #ifdef __cplusplus

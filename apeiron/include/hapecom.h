@@ -19,36 +19,7 @@
 
 typedef ap_uint<128> uint128_t;
 
-// What travels beside a word (AXI4-Stream side channels): what the header needs, and where a message ends.
-struct message_side_t {
-    // Where the message goes, or came for.
-    uint32_t node = 0;
-    uint8_t task_id = 0;
-    uint16_t ch_id = 0;
-    // Whether somebody has said so.
-    bool is_addressed = false;
-    // Bytes of the word that count (TKEEP).
-    uint8_t bytes = 16;
-    // The last word of its message (TLAST).
-    bool last = false;
-};
-
-// A word of a message, of 128 bits, with its side channel.
-struct message_word_t {
-    uint128_t data;
-    message_side_t side;
-
-    message_word_t() = default;
-    message_word_t(const uint128_t &word) : data(word) {}
-    message_word_t(const uint128_t &word, const message_side_t &beside) : data(word), side(beside) {}
-    template <typename T, weft_apeiron::IfInteger<T> = 0>
-    message_word_t(T word) : data(word)
-    {
-    }
-    operator uint128_t() const { return data; }
-};
-
-typedef hls::stream<message_word_t> message_stream_t;
+typedef hls::stream<uint128_t> message_stream_t;
 typedef hls::stream<apenet_header_t> header_stream_t;
 
 // The coordinates of a node as one number.
@@ -85,13 +56,41 @@ inline message_stream_t &channel(Access access, unsigned ch_id)
     return *static_cast<message_stream_t *>(executor()->channel(access, ch_id));
 }
 
+inline std::string sender_of(const message_side_t &side)
+{
+    return "task " + std::to_string(side.from_task) + " of node " + std::to_string(side.from_node);
+}
+
+// Reads the words of the next message, and hands each over with the bytes before it. Returns the message's size.
+// Packets of two senders alternate in a channel, as the dispatcher knows channels and no messages: words of another
+// sender end the run.
+template <typename Take>
+size_t read_message(message_stream_t &fifo, Take take)
+{
+    message_word_t word = fifo.read();
+    const message_side_t first = word.side;
+    size_t size = 0;
+    for (;;) {
+        take(size, word);
+        size += word.side.bytes;
+        if (word.side.last)
+            return size;
+        word = fifo.read();
+        if (word.side.from_node != first.from_node || word.side.from_task != first.from_task)
+            executor()->refuse("receives from " + fifo.control().name() + " a message of several packets from " +
+                               sender_of(first) + ", and amid it a packet from " + sender_of(word.side) +
+                               ": give each sender a channel of its own, send messages of one packet, or use the "
+                               "prototype with headers");
+    }
+}
+
 }  // namespace weft_apeiron
 
-// A kernel computes for so many cycles, in which it uses no stream: for what the model takes no time for.
+// A kernel computes for so many cycles, in which it uses no stream: for what the model takes no time for. They follow
+// the cycle of its last access.
 inline void apeiron_compute(uint64_t cycles)
 {
-    weft_apeiron::Executor &kernel = *weft_apeiron::executor();
-    kernel.advance(kernel.clock() + cycles);
+    weft_apeiron::executor()->compute(cycles);
 }
 
 // A kernel that reads or writes memory itself, `size` bytes of it, waits here for the memory's latency: none in block
@@ -148,14 +147,10 @@ inline size_t receive(void *memory, message_stream_t &data_fifo_in, size_t most 
 {
     using namespace weft_apeiron;
     unsigned char *to = static_cast<unsigned char *>(memory);
-    size_t size = 0;
-    for (bool last = false; !last;) {
-        const message_word_t word = data_fifo_in.read();
-        const size_t room = size < most ? most - size : 0;
-        store_word(to + (room > 0 ? size : 0), word.data, word.side.bytes < room ? word.side.bytes : room);
-        size += word.side.bytes;
-        last = word.side.last;
-    }
+    const size_t size = read_message(data_fifo_in, [=](size_t before, const message_word_t &word) {
+        const size_t room = before < most ? most - before : 0;
+        store_word(to + (room > 0 ? before : 0), word, word.side.bytes < room ? word.side.bytes : room);
+    });
     if (size > 0)
         apeiron_memory_access(memory, size);
     return size;
@@ -184,13 +179,10 @@ inline size_t receive(unsigned ch_id)
     message_stream_t &fifo = channel(Access::Read, ch_id);
     std::vector<unsigned char> &message = executor()->received(ch_id);
     message.clear();
-    for (bool last = false; !last;) {
-        const message_word_t word = fifo.read();
-        message.resize(message.size() + word.side.bytes);
-        store_word(message.data() + message.size() - word.side.bytes, word.data, word.side.bytes);
-        last = word.side.last;
-    }
-    return message.size();
+    return read_message(fifo, [&message](size_t before, const message_word_t &word) {
+        message.resize(before + word.side.bytes);
+        store_word(message.data() + before, word, word.side.bytes);
+    });
 }
 
 inline const void *received(unsigned ch_id)

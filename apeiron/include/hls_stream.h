@@ -7,6 +7,7 @@
 #ifndef WEFT_HLS_STREAM_H
 #define WEFT_HLS_STREAM_H
 
+#include "weft_apeiron/message_word.h"
 #include "weft_apeiron/stream_control.h"
 #include <deque>
 #include <string>
@@ -20,6 +21,8 @@ template <typename T>
 class stream<T, 0> {
   public:
     using value_type = T;
+    // A word as it holds it: of 128 bits, with the side channel of messages.
+    using word_type = typename weft_apeiron::StreamWord<T>::type;
 
     stream() : control_("stream", 2) {}
     explicit stream(const char *name) : control_(name, 2) {}
@@ -27,7 +30,7 @@ class stream<T, 0> {
     stream &operator=(const stream &) = delete;
 
     // Blocking accesses.
-    T read()
+    word_type read()
     {
         control_.read();
         return take();
@@ -39,7 +42,7 @@ class stream<T, 0> {
         head = read();
     }
 
-    void write(const T &tail)
+    void write(const word_type &tail)
     {
         control_.write();
         put(tail);
@@ -51,7 +54,7 @@ class stream<T, 0> {
         read(head);
     }
 
-    void operator<<(const T &tail) { write(tail); }
+    void operator<<(const word_type &tail) { write(tail); }
 
     // Accesses that do not wait: whether they have found a word, or a place.
     template <typename U>
@@ -63,7 +66,7 @@ class stream<T, 0> {
         return true;
     }
 
-    bool write_nb(const T &tail)
+    bool write_nb(const word_type &tail)
     {
         if (!control_.try_write())
             return false;
@@ -79,45 +82,53 @@ class stream<T, 0> {
     std::size_t capacity() const { return control_.depth(); }
 
     // As `#pragma HLS stream depth=n` says.
-    void set_depth(std::size_t depth) { control_.set_depth(depth); }
+    void set_depth(std::size_t depth)
+    {
+        if (depth == 0 && weft_apeiron::executor() != nullptr)
+            weft_apeiron::executor()->refuse("gives stream " + control_.name() +
+                                             " a depth of 0; a FIFO holds one word or more");
+        control_.set_depth(depth);
+    }
     void set_name(const char *name) { control_.set_name(name); }
 
     // For whoever joins streams to ports: the timing, a word that comes from outside, and one that goes there.
     weft_apeiron::StreamControl &control() { return control_; }
     const weft_apeiron::StreamControl &control() const { return control_; }
 
-    void arrive(const T &word, weft_apeiron::Cycle visible)
+    void arrive(const word_type &word, weft_apeiron::Cycle visible)
     {
         words_.push_back(word);
         control_.arrive(visible);
     }
 
-    T leave()
+    word_type leave()
     {
         control_.leave();
         return take();
     }
 
   private:
-    T take()
+    word_type take()
     {
-        T word = words_.front();
+        word_type word = words_.front();
         words_.pop_front();
         return word;
     }
 
-    void put(const T &word)
+    void put(const word_type &word)
     {
         words_.push_back(word);
         control_.hand_over(weft_apeiron::executor()->clock());
     }
 
     weft_apeiron::StreamControl control_;
-    std::deque<T> words_;
+    std::deque<word_type> words_;
 };
 
 template <typename T, int DEPTH>
 class stream : public stream<T, 0> {
+    static_assert(DEPTH > 0, "a stream holds one word or more");
+
   public:
     stream() { this->set_depth(DEPTH); }
     explicit stream(const char *name) : stream<T, 0>(name) { this->set_depth(DEPTH); }

@@ -27,6 +27,7 @@ class Loop : public Network {
     static constexpr Picoseconds CYCLE = 10000;
     static constexpr Cycle LATENCY = 40, ENVELOPE = 8;
 
+    unsigned node() const override { return 0; }
     Picoseconds now() override { return now_; }
     void pass_until(Picoseconds then) override { now_ = std::max(now_, then); }
 
@@ -58,6 +59,7 @@ class Loop : public Network {
         Packet flying = packet;
         flying.at = free + CYCLE * LATENCY;
         flying.port = packet.header.s.intra_dest;
+        flying.from_port = packet.port;
         flying_.push_back(flying);
     }
 
@@ -234,12 +236,12 @@ void test_full_channels()
             }
         });
         node.scheduler.run(*receiver);
-        // Packets of 4 words come every 12 cycles, the first in cycles 50 to 53, and are read every 103. The second and
+        // Packets of 4 words come every 12 cycles, the first in cycles 50 to 53, and are read every 104. The second and
         // half of the third find places at once; of each other half one does, and the rest follows when the packet
         // before that is read: a cycle later there is a place, and another later the word is there.
-        CHECK((node.loop.freed == std::vector<Cycle>{53, 65, 156, 259, 362}));
-        CHECK(node.ports[1]->dispatcher().held(0, node.loop.now() / Loop::CYCLE) == (155 - 76) + 2 * (258 - 161));
-        CHECK(node.scheduler.now() == Loop::CYCLE * (50 + 4 * 103 + 3 + 100 + 1));
+        CHECK((node.loop.freed == std::vector<Cycle>{53, 65, 157, 261, 365}));
+        CHECK(node.ports[1]->dispatcher().held(0, node.loop.now() / Loop::CYCLE) == (156 - 76) + 2 * (260 - 162));
+        CHECK(node.scheduler.now() == Loop::CYCLE * (50 + 4 * 104 + 4 + 100));
     }
 }
 
@@ -355,6 +357,47 @@ void test_intervals()
     node.scheduler.run(*task);
 }
 
+// Catches cycles of computing that lie in the cycle of an access, or count twice.
+void test_computing()
+{
+    Node node(1);
+    hls::stream<int, 64> in, out;
+    const auto task = node.start(0, [&](Channels) {
+        apeiron_compute(7);
+        CHECK(executor()->clock() == 7);
+        for (int word = 0; word < 10; word++) {
+            in.write(word);
+            in.read();
+            out.write(word);
+            apeiron_compute(1);
+            apeiron_compute(0);
+            apeiron_compute(2);
+        }
+    });
+    node.scheduler.run(*task);
+    // A word is read in the cycle behind that in which it is written, and three follow.
+    CHECK(node.scheduler.now() == Loop::CYCLE * (7 + 10 * (2 + 3)));
+}
+
+// Catches words of messages that are other than numbers of 128 bits, and streams of them that a function cannot take.
+void test_words_are_numbers()
+{
+    Node node(1);
+    const auto task = node.start(0, [](Channels io) {
+        send("0123456789abcde", 16, 0, 0, 0);
+        // As appendix B types a channel.
+        const auto take = [](hls::stream<uint128_t> &words) { return words.read(); };
+        const ap_uint<8> first = take(io.data_in[0]).range(7, 0);
+        CHECK(first == '0');
+        hls::stream<uint128_t> own;
+        own.write(ap_uint<64>(5));
+        own << 6;
+        const ap_uint<32> five = own.read();
+        CHECK(five == 5 && own.read() + 1 == 7);
+    });
+    node.scheduler.run(*task);
+}
+
 // Catches buffers in DDR that cost nothing, and kernels that use its channel at the same time.
 void test_ddr()
 {
@@ -416,6 +459,67 @@ bool has(const std::string &text, const std::string &part)
     return false;
 }
 
+// Catches a message that is put together of packets of two, and one that is said to be although only packets alternate.
+void test_two_senders()
+{
+    const auto senders_of = [](std::size_t size) {
+        return error_of([=] {
+            Node node(3);
+            static unsigned char bytes[2][5000];
+            for (unsigned kernel = 0; kernel < 2; kernel++)
+                node.start(kernel, [=](Channels) {
+                    for (unsigned message = 0; message < 3; message++)
+                        send(bytes[kernel], size, 0, 2, 1, channel(Access::Write, 0));
+                });
+            node.scheduler.run(*node.start(2, [=](Channels) {
+                for (unsigned message = 0; message < 6; message++)
+                    CHECK(receive(1) == size);
+                executor()->refuse("has all messages");
+            }));
+        });
+    };
+    CHECK(has(senders_of(4096), "kernel krnl_2 has all messages"));
+    const std::string mixed = senders_of(4097);
+    CHECK(has(mixed, "kernel krnl_2 receives from message_data_in[1] a message of several packets from task 0 of node 0, "
+                     "and amid it a packet from task 1 of node 0: give each sender a channel of its own"));
+}
+
+// Catches packets of kernels with headers that are cut, or never leave, and nobody says why.
+void test_mistakes_of_senders()
+{
+    const auto error = [](unsigned words, bool has_footer, std::function<void(Channels)> then) {
+        return error_of([=] {
+            Node node(1, 1, true);
+            node.scheduler.run(*node.start(0, [=](Channels io) {
+                apenet_header_t header = {};
+                header.s.packet_size = 32;
+                io.header_out[0].write(header);
+                for (unsigned word = 0; word < words; word++)
+                    io.data_out[0].write(word);
+                if (has_footer)
+                    io.header_out[0].write(header);
+                then(io);
+            }));
+        });
+    };
+    const auto reads = [](Channels io) { io.header_in[0].read(); };
+    CHECK(has(error(1, true, reads), "there is a packet in message_data_out[0] that lacks 1 word, with a packet_size of 32, of "
+                                     "kernel krnl_0"));
+    CHECK(has(error(2, false, reads), "a packet in message_data_out[0] that lacks its footer"));
+    CHECK(has(error(1, true, [](Channels io) { io.header_out[0].write(apenet_header_t()); }),
+              "writes another header to message_hdr_out[0], and the packet before it lacks 1 word"));
+    CHECK(has(error(5, true, reads), "with a packet_size of 32, and 3 words too many before its footer"));
+    CHECK(has(error(2, true, [](Channels io) {
+                  io.header_in[0].read();
+                  io.data_out[0].write(1);
+                  io.header_in[0].read();
+                  io.header_in[0].read();
+              }),
+              "there is 1 word without a header in message_data_out[0] of kernel krnl_0"));
+    CHECK(has(error(2, true, [](Channels) { send("x", 1, 0, 0, 0); }),
+              "sends by message_data_out[0], and its prototype has header streams"));
+}
+
 // Catches mistakes of kernels that corrupt memory, hang or name nobody.
 void test_mistakes()
 {
@@ -441,6 +545,33 @@ void test_mistakes()
                   (void)io;
               }),
               "writes message_data_out[4]"));
+    CHECK(has(error_of_kernel([](Channels io) { io.data_out[-1].write(uint128_t(1)); }),
+              "node 0: kernel krnl_0 writes message_data_out[-1], and its 4 output channels count from 0"));
+    CHECK(has(error_of_kernel([](Channels io) { io.data_in[1].write(1); }),
+              "writes message_data_in[1], an input channel: the prototype has"));
+    CHECK(has(error_of_kernel([](Channels io) { io.data_out[1].read(); }), "reads message_data_out[1], an output"));
+    CHECK(has(error_of_kernel([](Channels) { throw 5; }), "kernel krnl_0 throws what is no std::exception"));
+    CHECK(has(error_of_kernel([](Channels) { std::abort(); }), "node 0: kernel krnl_0 aborts: by abort"));
+    CHECK(has(error_of_kernel([](Channels) {
+                  volatile char large[2 << 20];
+                  for (std::size_t at = 0; at < sizeof large; at++)
+                      large[at] = 1;
+              }),
+              "kernel krnl_0 uses more stack than the 1 MiB"));
+    CHECK(has(error_of_kernel([](Channels) {
+                  // As far as what lies behind it on the heap goes, and further.
+                  volatile char *small = new char[1];
+                  for (std::size_t at = 0;; at++)
+                      small[at] = 1;
+              }),
+              "kernel krnl_0 uses memory that it does not have"));
+    CHECK(has(error_of_kernel([](Channels) { apeiron_compute(~0ull); }), "computes for 18446744073709551615 cycles"));
+    CHECK(has(error_of_kernel([](Channels) {
+                  hls::stream<int> words("words");
+                  words.set_depth(0);
+              }),
+              "gives stream words a depth of 0"));
+    test_mistakes_of_senders();
     // A packet that nobody takes is in the way of the one that is waited for.
     const std::string stuck = error_of([] {
         Node node(2, 1, false, 2);
@@ -478,7 +609,10 @@ int main()
     test_headers();
     test_streams();
     test_intervals();
+    test_computing();
+    test_words_are_numbers();
     test_ddr();
+    test_two_senders();
     test_mistakes();
     std::puts("kernels: all right");
     return 0;

@@ -15,14 +15,15 @@ namespace weft_apeiron {
 
 class Coroutine {
   public:
-    // Stack of a kernel; below it lies a page that nobody may touch.
+    // Stack of a kernel; below it lies space that nobody may touch, more than the arrays of a function have.
     static constexpr std::size_t STACK = std::size_t(1) << 20;
-    static constexpr std::size_t GUARD = 4096;
+    static constexpr std::size_t GUARD = std::size_t(64) << 20;
 
     explicit Coroutine(std::function<void()> body) : body_(std::move(body))
     {
-        memory_ = mmap(nullptr, GUARD + STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-        if (memory_ == MAP_FAILED || mprotect(memory_, GUARD, PROT_NONE) != 0) {
+        memory_ = mmap(nullptr, GUARD + STACK, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+        if (memory_ == MAP_FAILED ||
+            mprotect(static_cast<char *>(memory_) + GUARD, STACK, PROT_READ | PROT_WRITE) != 0) {
             std::perror("weft apeiron: the stack of a kernel");
             std::exit(1);
         }
@@ -48,12 +49,8 @@ class Coroutine {
 
     bool is_over() const { return is_over_; }
 
-    // Whether an address lies in the page below its stack: it has used more than there is.
-    bool overflows_at(const void *address) const
-    {
-        const char *below = static_cast<const char *>(memory_), *at = static_cast<const char *>(address);
-        return at >= below && at < below + GUARD;
-    }
+    // The space below its stack, of GUARD bytes: who touches it has used more than there is.
+    const void *guard() const { return memory_; }
 
   private:
     // makecontext passes ints only.

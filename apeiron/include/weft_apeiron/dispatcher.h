@@ -156,6 +156,8 @@ class Dispatcher : public Inlet {
         message_side_t side;
         side.task_id = static_cast<uint8_t>(held.packet.header.s.intra_dest);
         side.ch_id = static_cast<uint16_t>(held.channel());
+        side.from_node = held.packet.from_node;
+        side.from_task = static_cast<uint8_t>(held.packet.from_port);
         side.bytes = static_cast<uint8_t>(left < WORD_BYTES ? left : WORD_BYTES);
         side.last = number + 1 == held.words && held.packet.header.s.packet_type == LAST_PACKET;
         return message_word_t(load_word(payload.data() + begin, side.bytes), side);

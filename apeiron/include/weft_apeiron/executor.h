@@ -41,6 +41,12 @@ class Executor {
     // It has come to a later cycle.
     virtual void advance(Cycle to) = 0;
 
+    // It uses a stream in that cycle, which is no earlier than its clock.
+    virtual void use_stream(Cycle at) = 0;
+
+    // It computes for so many cycles behind that in which it last used a stream.
+    virtual void compute(Cycle cycles) = 0;
+
     // Cycles between two accesses of the running kernel to one stream in one direction: its initiation interval.
     virtual Cycle interval() const = 0;
 

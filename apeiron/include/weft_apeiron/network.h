@@ -16,6 +16,8 @@ struct Packet {
     Picoseconds at = 0;
     // The port that it leaves by, or has come to.
     unsigned port = 0;
+    // Of one that has come, the node and the port that have sent it.
+    unsigned from_node = 0, from_port = 0;
     apenet_header_t header = {};
     std::vector<unsigned char> payload;
 };
@@ -23,6 +25,9 @@ struct Packet {
 class Network {
   public:
     virtual ~Network() = default;
+
+    // The number of this node.
+    virtual unsigned node() const = 0;
 
     // The node's time.
     virtual Picoseconds now() = 0;

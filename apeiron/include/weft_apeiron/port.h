@@ -21,8 +21,36 @@
 
 namespace weft_apeiron {
 
-// Streams behind the last of a kernel, an access to which is reported instead of corrupting memory.
-constexpr unsigned GUARDS = 64;
+// Streams before the first and behind the last of a kernel: an access is reported instead of corrupting memory.
+constexpr int GUARDS = 64;
+
+// The channels of a kernel in one direction, between guards.
+template <typename Stream>
+class ChannelArray {
+  public:
+    ChannelArray(unsigned count, const std::string &name, Access access) : all_(new Stream[count + 2 * GUARDS])
+    {
+        const std::string kind = access == Access::Read ? "input" : "output", own = std::to_string(count);
+        for (int at = -GUARDS; at < static_cast<int>(count) + GUARDS; at++) {
+            StreamControl &control = first()[at].control();
+            control.set_name(name + "[" + std::to_string(at) + "]");
+            control.set_depth(StreamControl::UNBOUNDED);
+            if (at >= static_cast<int>(count))
+                control.forbid((access == Access::Read ? "reads " : "writes ") + control.name() + ", and it has " +
+                               own + " " + kind + " channels in config.yaml: raise " + kind +
+                               "_channels, or use another");
+            else if (at < 0)
+                control.forbid((access == Access::Read ? "reads " : "writes ") + control.name() + ", and its " + own +
+                               " " + kind + " channels count from 0");
+        }
+    }
+
+    Stream *first() const { return all_.get() + GUARDS; }
+    Stream &operator[](unsigned channel) const { return first()[channel]; }
+
+  private:
+    std::unique_ptr<Stream[]> all_;
+};
 
 // What a port has for the Communication IP: a packet, and the cycle in which one has left the receiving FIFOs.
 struct PortEvents {
@@ -35,11 +63,11 @@ class Port {
     // The port of a kernel. `limit`: bytes of the largest packet.
     Port(const KernelDesign &kernel, bool has_headers, std::size_t limit, PortEvents events)
         : kernel_(kernel), has_headers_(has_headers), limit_(limit), post_(std::move(events.post)),
-          data_in_(array<message_stream_t>(kernel.inputs, "message_data_in", "reads", "input")),
-          data_out_(array<message_stream_t>(kernel.outputs, "message_data_out", "writes", "output")),
-          header_in_(array<header_stream_t>(kernel.inputs, "message_hdr_in", "reads", "input")),
-          header_out_(array<header_stream_t>(kernel.outputs, "message_hdr_out", "writes", "output")),
-          dispatcher_({data_in_.get(), header_in_.get(), kernel.inputs, has_headers}, std::move(events.leaves))
+          data_in_(kernel.inputs, "message_data_in", Access::Read),
+          data_out_(kernel.outputs, "message_data_out", Access::Write),
+          header_in_(kernel.inputs, "message_hdr_in", Access::Read),
+          header_out_(kernel.outputs, "message_hdr_out", Access::Write),
+          dispatcher_({data_in_.first(), header_in_.first(), kernel.inputs, has_headers}, std::move(events.leaves))
     {
         for (unsigned at = 0; at < kernel.inputs; at++) {
             data_in_[at].control().set_depth(kernel.depth);
@@ -56,7 +84,10 @@ class Port {
     unsigned number() const { return kernel_.port; }
     unsigned inputs() const { return kernel_.inputs; }
     unsigned outputs() const { return kernel_.outputs; }
-    Channels channels() { return {data_in_.get(), data_out_.get(), header_in_.get(), header_out_.get(), nullptr}; }
+    Channels channels()
+    {
+        return {data_in_.first(), data_out_.first(), header_in_.first(), header_out_.first(), nullptr};
+    }
 
     // The aggregator has written a packet.
     void sent(Cycle at)
@@ -81,6 +112,18 @@ class Port {
 
     const KernelDesign &kernel() const { return kernel_; }
     const Dispatcher &dispatcher() const { return dispatcher_; }
+
+    // What its output channels hold of packets that are not whole, a sentence each.
+    std::vector<std::string> unfinished() const
+    {
+        std::vector<std::string> told;
+        for (const auto &outgoing : outlets_) {
+            const std::string own = outgoing->unfinished();
+            if (!own.empty())
+                told.push_back(own + " of kernel " + kernel_.name);
+        }
+        return told;
+    }
 
     // The name of an input channel.
     const std::string &input_name(unsigned channel) const { return data_in_[channel].control().name(); }
@@ -117,6 +160,19 @@ class Port {
             headers_.control().admit();
         }
 
+        // What it holds of a packet that is not whole; empty: nothing.
+        std::string unfinished() const
+        {
+            const std::string &name = data_.control().name();
+            if (envelopes_ > 0)
+                return "a packet in " + name + " that " + lacks() + ", with a packet_size of " +
+                       std::to_string(packet_.header.s.packet_size) + ",";
+            if (words_ == 0)
+                return std::string();
+            return port_.has_headers_ ? counted(words_) + " without a header in " + name
+                                      : "a packet without its last word in " + name;
+        }
+
       private:
         // The first word of a packet waits for room in the port, the others follow it.
         Cycle admits_data()
@@ -133,8 +189,12 @@ class Port {
             if (!port_.has_headers_ && words_ == 0)
                 begin(word.side);
             const std::size_t size = packet_.payload.size();
+            if (port_.has_headers_ && word.side.is_addressed)
+                executor()->refuse("sends by " + data_.control().name() +
+                                   ", and its prototype has header streams: write a header, the words and a footer, "
+                                   "or take the prototype without them");
             packet_.payload.resize(size + word.side.bytes);
-            store_word(packet_.payload.data() + size, word.data, word.side.bytes);
+            store_word(packet_.payload.data() + size, word, word.side.bytes);
             follow(at, words_++);
             if (port_.has_headers_)
                 end_if_whole();
@@ -169,6 +229,9 @@ class Port {
         void header(Cycle at)
         {
             const apenet_header_t written = headers_.leave();
+            if (envelopes_ == 2)
+                executor()->refuse("writes another header to " + headers_.control().name() +
+                                   ", and the packet before it " + lacks());
             if (envelopes_++ == 0) {
                 packet_.header = written;
                 if (written.s.packet_size > port_.limit_)
@@ -178,19 +241,35 @@ class Port {
                 follow(at, 0);
             } else {
                 // The footer comes behind all words.
-                const std::size_t words = (packet_.header.s.packet_size + WORD_BYTES - 1) / WORD_BYTES;
-                follow(at, words + 1);
+                if (words_ > words())
+                    executor()->refuse("writes a packet to " + data_.control().name() + " with a packet_size of " +
+                                       std::to_string(packet_.header.s.packet_size) + ", and " +
+                                       counted(words_ - words()) + " too many before its footer");
+                follow(at, words() + 1);
             }
             end_if_whole();
         }
 
         void end_if_whole()
         {
-            const std::size_t size = packet_.header.s.packet_size;
-            if (envelopes_ < 2 || words_ < (size + WORD_BYTES - 1) / WORD_BYTES)
+            if (envelopes_ < 2 || words_ < words())
                 return;
-            packet_.payload.resize(size);
+            packet_.payload.resize(packet_.header.s.packet_size);
             post();
+        }
+
+        // Words that the header of its packet announces.
+        std::size_t words() const { return (packet_.header.s.packet_size + WORD_BYTES - 1) / WORD_BYTES; }
+
+        // What its packet lacks, of which the header is there.
+        std::string lacks() const
+        {
+            return "lacks " + (words_ < words() ? counted(words() - words_) : std::string("its footer"));
+        }
+
+        static std::string counted(std::size_t words)
+        {
+            return std::to_string(words) + (words == 1 ? " word" : " words");
         }
 
         // The packet can begin so late that its word `place` follows in time.
@@ -233,27 +312,12 @@ class Port {
     // The cycle from which the port takes another packet.
     Cycle room() const { return waiting_ < AHEAD ? free_from_ : NEVER; }
 
-    template <typename Stream>
-    std::unique_ptr<Stream[]> array(unsigned count, const std::string &name, const char *does, const char *kind)
-    {
-        std::unique_ptr<Stream[]> streams(new Stream[count + GUARDS]);
-        for (unsigned at = 0; at < count + GUARDS; at++) {
-            StreamControl &control = streams[at].control();
-            control.set_name(name + "[" + std::to_string(at) + "]");
-            control.set_depth(StreamControl::UNBOUNDED);
-            if (at >= count)
-                control.forbid(std::string(does) + " " + control.name() + ", and it has " + std::to_string(count) +
-                               " " + kind + " channels in config.yaml: raise " + kind + "_channels, or use another");
-        }
-        return streams;
-    }
-
     KernelDesign kernel_;
     bool has_headers_;
     std::size_t limit_;
     std::function<void(Packet)> post_;
-    std::unique_ptr<message_stream_t[]> data_in_, data_out_;
-    std::unique_ptr<header_stream_t[]> header_in_, header_out_;
+    ChannelArray<message_stream_t> data_in_, data_out_;
+    ChannelArray<header_stream_t> header_in_, header_out_;
     Dispatcher dispatcher_;
     std::vector<std::unique_ptr<Outgoing>> outlets_;
     // Packets that the aggregator has not written.

@@ -59,6 +59,9 @@ class Task {
     Coroutine coroutine;
     // When it was started, and its time.
     Cycle began = 0, clock = 0;
+    // What it has done in the cycle of its clock: used a stream; nothing, as it has computed up to there; or something
+    // that is not told.
+    enum class Does { Stream, Nothing, Other } does = Does::Other;
     // Cycles that it has waited for each stream.
     std::map<WaitedFor, Cycle> waited;
     // What it waits for: the name of a stream; nothing if it can go on.
@@ -71,13 +74,16 @@ class Task {
 
     bool is_over() const { return coroutine.is_over(); }
 
+    // The cycle behind all that it has done.
+    Cycle ends() const { return does == Does::Nothing ? clock : clock + 1; }
+
     // Its times up to `now`: one that waits has waited until then.
     KernelTimes times(Cycle now) const
     {
-        KernelTimes times{clock + 1 - began, waited};
-        if (!is_over() && waits && now > clock + 1) {
-            times.waited[{access, stream}] += now - clock - 1;
-            times.all += now - clock - 1;
+        KernelTimes times{ends() - began, waited};
+        if (!is_over() && waits && now > ends()) {
+            times.waited[{access, stream}] += now - ends();
+            times.all += now - ends();
         }
         return times;
     }
@@ -128,7 +134,7 @@ class Scheduler : public Executor {
         while (!task.is_over())
             step(NEVER, &task);
         // What it has sent leaves in its time.
-        run_until(std::max(network_.now(), clock_.edge(task.clock + 1)));
+        run_until(std::max(network_.now(), clock_.edge(task.ends())));
     }
 
     // Kernels run until that time, at which the host goes on.
@@ -148,7 +154,32 @@ class Scheduler : public Executor {
     // What a kernel uses.
     Cycle clock() const override { return running_->clock; }
 
-    void advance(Cycle to) override { running_->clock = std::max(running_->clock, to); }
+    void advance(Cycle to) override
+    {
+        if (to <= running_->clock)
+            return;
+        running_->clock = to;
+        running_->does = Task::Does::Other;
+    }
+
+    void use_stream(Cycle at) override
+    {
+        advance(at);
+        running_->does = Task::Does::Stream;
+    }
+
+    void compute(Cycle cycles) override
+    {
+        if (cycles == 0)
+            return;
+        const Cycle from = running_->clock + (running_->does == Task::Does::Stream);
+        const Cycle last = clock_.at_or_after(LAST);
+        if (from > last || cycles > last - from)
+            refuse("computes for " + std::to_string(cycles) + " cycles, and virtual time ends after " +
+                   std::to_string(last) + ": give apeiron_compute fewer");
+        running_->clock = from + cycles;
+        running_->does = Task::Does::Nothing;
+    }
 
     Cycle interval() const override { return running_->interval; }
 
@@ -209,7 +240,33 @@ class Scheduler : public Executor {
         return access == Access::Read ? &channels.data_in[at] : &channels.data_out[at];
     }
 
+    // A program that exits while a kernel runs has been ended by that.
+    static void check_that_no_kernel_exits()
+    {
+        if (fault_note().is_running)
+            end_by_kernel("calls exit, and its host program ends by it; return, or throw");
+    }
+
   private:
+    // No time that a run can come to: half of what there is.
+    static constexpr Picoseconds LAST = NEVER / 2;
+
+    // What a handler of faults says of the running kernel. A kernel that writes beyond its memory spoils what lies on
+    // the heap, and not this.
+    struct FaultNote {
+        bool is_running = false;
+        unsigned node = 0;
+        char kernel[256] = "";
+        // The space below its stack.
+        const char *guard = nullptr;
+    };
+
+    static FaultNote &fault_note()
+    {
+        static FaultNote note;
+        return note;
+    }
+
     // Everything up to that time happens.
     void settle_until(Picoseconds then)
     {
@@ -266,11 +323,22 @@ class Scheduler : public Executor {
     void resume(Task &task)
     {
         running_ = &task;
+        note(task);
         task.coroutine.resume();
+        fault_note().is_running = false;
         running_ = nullptr;
         if (task.is_over())
             tasks_.erase(std::find_if(tasks_.begin(), tasks_.end(),
                                       [&task](const std::shared_ptr<Task> &own) { return own.get() == &task; }));
+    }
+
+    void note(const Task &task)
+    {
+        FaultNote &note = fault_note();
+        note.node = network_.node();
+        note.kernel[task.name.copy(note.kernel, sizeof note.kernel - 1)] = '\0';
+        note.guard = static_cast<const char *>(task.coroutine.guard());
+        note.is_running = true;
     }
 
     // The ports get what they are to have at `at`: room that is free from `frees` on goes first.
@@ -344,6 +412,9 @@ class Scheduler : public Executor {
             if (const StreamControl *full = port.second->dispatcher().full())
                 told += "\n  a packet waits for " + full->name() + " of kernel " + port.second->kernel().name +
                         ", which is full";
+        for (const auto &port : ports_)
+            for (const std::string &unfinished : port.second->unfinished())
+                told += "\n  there is " + unfinished;
         return told;
     }
 
@@ -367,7 +438,7 @@ class Scheduler : public Executor {
     [[noreturn]] void end(const std::string &what)
     {
         std::fflush(stdout);
-        std::fprintf(stderr, "weft apeiron: %s\n", what.c_str());
+        std::fprintf(stderr, "weft apeiron: node %u: %s\n", network_.node(), what.c_str());
         std::fflush(stderr);
         _exit(1);
     }
@@ -380,6 +451,8 @@ class Scheduler : public Executor {
                 body();
             } catch (const std::exception &error) {
                 refuse(std::string("throws: ") + error.what());
+            } catch (...) {
+                refuse("throws what is no std::exception");
             }
         };
     }
@@ -395,22 +468,36 @@ class Scheduler : public Executor {
         struct sigaction action = {};
         action.sa_sigaction = &Scheduler::faulted;
         action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND;
-        for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL})
+        for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
             sigaction(signal, &action, nullptr);
     }
 
     static void faulted(int signal, siginfo_t *about, void *)
     {
-        Task *task = executor() != nullptr ? executor()->current() : nullptr;
-        const char *what = signal == SIGFPE   ? "divides by zero"
-                           : signal == SIGILL ? "executes an instruction that there is not"
-                                              : "uses memory that it does not have";
-        if (task != nullptr && task->coroutine.overflows_at(about->si_addr))
-            what = "uses more stack than the 1 MiB that a kernel has; make its large arrays static";
-        char text[512];
-        const int length =
-            std::snprintf(text, sizeof text, "weft apeiron: %s%s %s\n", task ? "kernel " : "the host program",
-                          task ? task->name.c_str() : "", what);
+        const FaultNote &note = fault_note();
+        // A host program that aborts ends by that signal, with its own words.
+        if (signal == SIGABRT && !note.is_running)
+            return;
+        const char *at = static_cast<const char *>(about->si_addr);
+        const bool is_stack = (signal == SIGSEGV || signal == SIGBUS) && at >= note.guard &&
+                              at < note.guard + Coroutine::GUARD;
+        end_by_kernel(signal == SIGFPE    ? "divides by zero"
+                      : signal == SIGILL  ? "executes an instruction that there is not"
+                      : signal == SIGABRT ? "aborts: by abort, an assert, or an exception of a noexcept function"
+                      : is_stack && note.is_running
+                          ? "uses more stack than the 1 MiB that a kernel has; make its large arrays static"
+                          : "uses memory that it does not have");
+    }
+
+    // The running kernel, or the host program, has done what ends the run. Allocates nothing: handlers call it.
+    [[noreturn]] static void end_by_kernel(const char *what)
+    {
+        const FaultNote &note = fault_note();
+        char text[640];
+        const int length = note.is_running
+                               ? std::snprintf(text, sizeof text, "weft apeiron: node %u: kernel %s %s\n", note.node,
+                                               note.kernel, what)
+                               : std::snprintf(text, sizeof text, "weft apeiron: the host program %s\n", what);
         if (write(STDERR_FILENO, text, static_cast<std::size_t>(length)) < 0)
             _exit(2);
         _exit(1);

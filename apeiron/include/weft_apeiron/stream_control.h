@@ -163,6 +163,11 @@ class StreamControl {
         Executor *kernel = executor();
         if (!forbidden_.empty())
             kernel->refuse(forbidden_);
+        // Both are message_stream_t, so that only their use shows that they are exchanged.
+        if (access == Access::Write ? inlet_ != nullptr : outlet_ != nullptr)
+            kernel->refuse((access == Access::Write ? "writes " : "reads ") + name_ +
+                           (access == Access::Write ? ", an input" : ", an output") +
+                           " channel: the prototype has those of the input before those of the output");
         const std::string &owner = access == Access::Read ? of_reader_ : of_writer_;
         if (!owner.empty() && owner != kernel->name())
             kernel->refuse((access == Access::Read ? "reads stream " : "writes stream ") + name_ + ", and " + owner +
@@ -218,7 +223,7 @@ class StreamControl {
         const Cycle may = later(kernel.clock(), next), at = later(may, there);
         if (at > may)
             kernel.waited(name_, access, at - may);
-        kernel.advance(at);
+        kernel.use_stream(at);
         return at;
     }
 

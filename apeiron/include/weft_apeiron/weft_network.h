@@ -79,7 +79,7 @@ class WeftNetwork : public Network {
 
     // Nodes of the machine, this one, and their coordinates as register local_coord has them.
     unsigned nodes() const { return surroundings_.nodes[0] * surroundings_.nodes[1] * surroundings_.nodes[2]; }
-    unsigned node() const { return own_.node; }
+    unsigned node() const override { return own_.node; }
 
     std::uint32_t coordinates(unsigned node) const
     {
@@ -127,6 +127,8 @@ class WeftNetwork : public Network {
                 end("port " + std::to_string(port.first) + ": " + std::strerror(static_cast<int>(-length)));
             packet.payload.assign(room_.begin(), room_.begin() + length);
             packet.port = port.first;
+            packet.from_node = came.from.node;
+            packet.from_port = came.from.interface;
             packet.at = came.at_ps;
             // As the switches on its way have written them.
             packet.header.s.virt_chan = came.virtual_channel;

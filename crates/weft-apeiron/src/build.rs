@@ -13,7 +13,8 @@ use crate::config::{Design, DesignKernel};
 use crate::connections::{self, KernelFound};
 use crate::error::DesignError;
 use crate::linker::SWITCH;
-use crate::streams::DesignStream;
+use crate::prototype::KernelParameter;
+use crate::streams::{DesignStream, StreamEnd};
 use crate::{headers, source};
 use std::ffi::OsString;
 use std::io::Read as _;
@@ -110,9 +111,8 @@ pub fn plan(design: &Design, toolchain: &Toolchain, output: &Path) -> Result<Bui
     for found in &kernels {
         let kernel = found.kernel;
         let [generated, object] = ["cpp", "so"].map(|suffix| parts.join(format!("{}.{suffix}", kernel.name)));
-        files.push((generated.clone(), entry(found)));
-        let own = found.source.path.parent().unwrap_or(folder);
-        let folders = [own, folder, &folder.join("include")].map(Path::to_owned);
+        files.push((generated.clone(), entry(design, found)));
+        let folders = source_folders(design, &found.source.path);
         let channels = [("INPUT", kernel.inputs), ("OUTPUT", kernel.outputs)]
             .map(|(of, count)| format!("-DN_{of}_CHANNELS={count}"));
         let mut words = compile(toolchain, &include, &folders);
@@ -228,13 +228,35 @@ pub(crate) fn find_source(design: &Design, kernel: &DesignKernel) -> Result<Kern
     })
 }
 
+/// The folders in which a kernel's source has its headers.
+pub(crate) fn source_folders(design: &Design, source: &Path) -> [PathBuf; 3] {
+    let folder = design.file.parent().unwrap_or(Path::new(""));
+    [source.parent().unwrap_or(folder), folder, &folder.join("include")].map(Path::to_owned)
+}
+
+/// Checks by the compiler, on its line, that an array of streams has as many as the design.
+fn check_of_length(design: &Design, found: &KernelFound<'_>, parameter: &KernelParameter) -> Option<String> {
+    let is_end = |end: &StreamEnd| end.kernel == found.kernel.name && end.parameter == parameter.name;
+    let stream = design.streams.iter().find(|own| is_end(&own.from) || is_end(&own.to))?;
+    let (name, count, length) = (&parameter.name, stream.count?, parameter.length.as_deref()?);
+    let line = source::line(parameter.line, &found.source.path.display().to_string());
+    Some(format!(
+        "{line}static_assert(({length}) == {count}, \"{name} has other than the {count} streams that \
+         `count` of {} in config.yaml says: make them equal\");\n",
+        stream.name
+    ))
+}
+
 /// A kernel's source, by which name the host finds it, and what its parameters are called.
-fn entry(found: &KernelFound<'_>) -> String {
+fn entry(design: &Design, found: &KernelFound<'_>) -> String {
     let KernelSource { path, text, function } = &found.source;
     let translated = source::translate(text, &path.display().to_string());
     let names: String = found.names().iter().map(|name| format!(", \"{name}\"")).collect();
+    let parameters = found.parameters.iter().flatten();
+    let lengths: String = parameters.filter_map(|own| check_of_length(design, found, own)).collect();
     format!(
-        "{translated}\n#include \"weft_apeiron/kernel_entry.h\"\nWEFT_APEIRON_KERNEL({function}{names})\n"
+        "{translated}\n{lengths}#include \"weft_apeiron/kernel_entry.h\"\n\
+         WEFT_APEIRON_KERNEL({function}{names})\n"
     )
 }
 

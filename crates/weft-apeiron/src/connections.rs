@@ -1,9 +1,10 @@
 //! Streams between kernels, held against the parameters of their functions.
 
-use crate::build::{KernelSource, find_source};
+use crate::build::{KernelSource, find_source, source_folders};
 use crate::config::{Design, DesignKernel};
 use crate::error::{DesignError, Mistake};
-use crate::prototype::{KernelParameter, ParameterKind, parameters};
+use crate::prototype::{KernelParameter, ParameterKind, fields, parameters};
+use crate::source::pragmas_without_effect;
 use crate::streams::{DesignStream, StreamEnd};
 
 /// A kernel with the parameters of its function.
@@ -60,6 +61,23 @@ impl<'d> KernelFound<'d> {
     }
 }
 
+/// The mistake in a stream whose ends have words of one name and other fields: they would be read as others.
+fn unlike(design: &Design, stream: &DesignStream, found: &[KernelFound<'_>]) -> Option<Mistake> {
+    let word = |end: &StreamEnd| {
+        let kernel = found.iter().find(|own| own.kernel.name == end.kernel)?;
+        let parameter = kernel.parameters.iter().flatten().find(|own| own.name == end.parameter)?;
+        let word = parameter.word.clone()?;
+        Some((fields(&kernel.source.text, &word)?, word, kernel.source.path.display()))
+    };
+    let ((from, name, one), (to, other, two)) = (word(&stream.from)?, word(&stream.to)?);
+    (name == other && from != to).then(|| Mistake {
+        file: design.name(),
+        line: stream.line,
+        what: format!("the words of stream {} are {name} at both ends, with other fields", stream.name),
+        mend: format!("define {name} in one header that {one} and {two} include"),
+    })
+}
+
 /// Checks that every stream joins parameters that are there, and that every parameter that is a stream is
 /// joined. Kernels without a source are left out.
 ///
@@ -84,7 +102,16 @@ pub(crate) fn check_found(design: &Design, found: &[KernelFound<'_>]) -> Result<
             mend,
         }));
     }
+    mistakes.extend(design.streams.iter().filter_map(|stream| unlike(design, stream, found)));
     for own in found {
+        let source = &own.source;
+        let told = pragmas_without_effect(&source.path, &source.text, &source_folders(design, &source.path));
+        // Replicas have one source.
+        told.into_iter().for_each(|own| {
+            if !mistakes.contains(&own) {
+                mistakes.push(own);
+            }
+        });
         let name = &own.kernel.name;
         let is_joined = |parameter: &KernelParameter| {
             let ends = design.streams.iter().flat_map(|stream| [&stream.from, &stream.to]);
@@ -156,6 +183,16 @@ streams:
             let error = told(front, back).unwrap_err();
             assert!(error.contains(expected), "{expected}: {error}");
         }
+        // One name, and other fields.
+        let pair = |fields: &str, end: &str| format!("struct pair_t {{ {fields} }};\nvoid {end}) {{}}");
+        let (from, to) = ("front(hls::stream<pair_t> &out", "back(hls::stream<pair_t> &in");
+        assert_eq!(told(&pair("int a;", from), &pair("int  a; // a", to).replace("// a", "/* a */")), Ok(()));
+        let error = told(&pair("ap_uint<7> a;", from), &pair("ap_uint<9> a;", to)).unwrap_err();
+        assert!(
+            error.contains("config.yaml:6: the words of stream words are pair_t at both ends"),
+            "{error}"
+        );
+
         let text = CONFIG.replace("to: back.in", "to: back.in, count: 2");
         let design = Design::of_text(&folder.path().join("config.yaml"), &text).unwrap();
         std::fs::write(folder.path().join("front.cpp"), "void front(hls::stream<int> out[2]) {}").unwrap();

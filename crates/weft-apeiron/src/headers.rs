@@ -9,7 +9,7 @@ macro_rules! headers {
 }
 
 /// Each by its path, with its text.
-pub(crate) const ALL: [(&str, &str); 28] = headers! {
+pub(crate) const ALL: [(&str, &str); 29] = headers! {
     "ap_axi_sdata.h",
     "ap_fixed.h",
     "ap_int.h",
@@ -29,6 +29,7 @@ pub(crate) const ALL: [(&str, &str); 28] = headers! {
     "weft_apeiron/dispatcher.h",
     "weft_apeiron/executor.h",
     "weft_apeiron/kernel_entry.h",
+    "weft_apeiron/message_word.h",
     "weft_apeiron/network.h",
     "weft_apeiron/port.h",
     "weft_apeiron/scheduler.h",

@@ -31,8 +31,6 @@ pub fn sets(design: &Design) -> Vec<String> {
     let megahertz = u64::from(design.megahertz);
     // A word of 128 bits per cycle.
     let rate = format!("{}Mb/s", 128 * megahertz);
-    // Whole picoseconds, and no more than a cycle: what comes behind an edge waits for the next.
-    let cycle_ps = 1_000_000 / megahertz;
     let ports = ports(design);
     vec![
         "topology.dims=[1]".to_owned(),
@@ -41,12 +39,19 @@ pub fn sets(design: &Design) -> Vec<String> {
         format!("topology.endpoints_per_switch={ports}"),
         format!("host.endpoints_per_host={ports}"),
         "nic.intra_node.ports=1".to_owned(),
-        format!("links.endpoint.latency={cycle_ps}ps"),
-        format!("links.default.latency={}ps", TRANSCEIVERS_PS + 2 * cycle_ps),
+        format!("links.endpoint.latency={}ps", cycles_ps(1, megahertz)),
+        format!("links.default.latency={}ps", TRANSCEIVERS_PS + cycles_ps(2, megahertz)),
         format!("nic.bram.rate={rate}"),
         format!("nic.ddr.rate={rate}"),
         "host.cores=1".to_owned(),
     ]
+}
+
+/// Time of some cycles, in ps. Where that is no whole number, a little less: an edge of the clock and the
+/// end of a packet are each rounded up to the next ps, and what comes after its edge waits a cycle.
+fn cycles_ps(cycles: u64, megahertz: u64) -> u64 {
+    let all = cycles * 1_000_000;
+    if all.is_multiple_of(megahertz) { all / megahertz } else { all / megahertz - 2 }
 }
 
 /// The values that put the ports of a node at one endpoint, where there is no switch.
@@ -90,6 +95,7 @@ mod tests {
             assert!(sets.iter().any(|own| own == set), "{set}: {sets:?}");
         }
         assert!(sets.contains(&"links.default.latency=240000ps".to_owned()));
+        assert_eq!([cycles_ps(1, 100), cycles_ps(1, 75), cycles_ps(2, 75)], [10_000, 13_331, 26_664]);
         assert_eq!(kernels_apart(13)[1], "nic.intra_node.dispatcher=12 cycles");
         assert_eq!(kernels_apart(0)[1], "nic.intra_node.dispatcher=0 cycles");
     }

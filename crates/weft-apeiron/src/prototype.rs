@@ -9,6 +9,9 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
+/// Lengths of arrays that are the channels of a port.
+const CHANNEL_COUNTS: [&str; 2] = ["N_INPUT_CHANNELS", "N_OUTPUT_CHANNELS"];
+
 /// Whether a parameter is a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ParameterKind {
@@ -25,6 +28,10 @@ pub(crate) enum ParameterKind {
 pub(crate) struct KernelParameter {
     pub name: String,
     pub kind: ParameterKind,
+    /// Of a stream, the type of its words.
+    pub word: Option<String>,
+    /// Of an array, the number of its elements, as it is written.
+    pub length: Option<String>,
     /// The line in the source.
     pub line: usize,
 }
@@ -91,14 +98,34 @@ fn parameter(text: &str, part: std::ops::Range<usize>) -> Option<KernelParameter
         return None;
     }
     let before = &text[..part.start + name_end];
+    let length = whole[own.len()..].trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let length = length.map(str::trim).filter(|length| !length.is_empty());
+    let is_channel = length.is_some_and(|own| CHANNEL_COUNTS.contains(&own));
+    let word = own.split_once("stream<").and_then(|(_, rest)| rest.rsplit_once('>'));
     let kind = if own.contains('&') {
         ParameterKind::Stream
-    } else if whole.len() > own.len() && own.contains("stream<") {
+    } else if whole.len() > own.len() && own.contains("stream<") && !is_channel {
         ParameterKind::StreamArray
     } else {
         ParameterKind::Other
     };
-    Some(KernelParameter { name: name.to_owned(), kind, line: 1 + before.matches('\n').count() })
+    Some(KernelParameter {
+        name: name.to_owned(),
+        kind,
+        word: word.map(|(word, _)| word.trim().to_owned()),
+        length: length.map(str::to_owned),
+        line: 1 + before.matches('\n').count(),
+    })
+}
+
+/// The fields of a structure of that name, words apart by one blank; `None`: it is not defined there.
+pub(crate) fn fields(source: &str, name: &str) -> Option<String> {
+    let text = without_comments(source);
+    text.match_indices("struct").find_map(|(at, word)| {
+        let rest = text[at + word.len()..].trim_start().strip_prefix(name)?.trim_start().strip_prefix('{')?;
+        let inner = rest.split('}').next()?;
+        Some(inner.split_whitespace().collect::<Vec<_>>().join(" "))
+    })
 }
 
 /// The source with blanks in the place of comments, texts and lines of the preprocessor, so that lines stay.
@@ -173,16 +200,29 @@ mod tests {
             ("message_data_in", ParameterKind::Other, 10),
         ];
         assert_eq!(told, expected);
+        assert_eq!(found[2].word.as_deref(), Some("pair<int, 3>"));
+        assert_eq!(found[4].length.as_deref(), Some("4"));
         assert_eq!(parameters("void own(void) {}", "own"), Some(Vec::new()));
+        let channel = "void own(hls::stream<uint128_t> message_data_in[ N_INPUT_CHANNELS ]) {}";
+        assert_eq!(parameters(channel, "own").unwrap()[0].kind, ParameterKind::Other);
         assert_eq!(parameters("void own(int n);", "own"), None);
         assert_eq!(parameters("KERNEL(own) {}", "own"), None);
+    }
+
+    /// Catches structures that differ by blanks or by a comment, and one that is used only.
+    #[test]
+    fn fields_are_those_of_the_definition() {
+        let source = "struct pair_t a;\nstruct pair_t // {\n{ int a, /* b */\n b; };\n\
+                      struct pair_type { int c; };";
+        assert_eq!(fields(source, "pair_t").as_deref(), Some("int a, b;"));
+        assert_eq!(fields(source, "pair"), None);
     }
 
     proptest! {
         /// Catches texts that make the reader panic.
         #[test]
         fn any_text_is_read(text in "(own|[(){}<>\\[\\]&,=*/#\\\\\"' \nüa]){0,40}") {
-            let _ = parameters(&text, "own");
+            let _ = (parameters(&text, "own"), fields(&format!("struct own{text}"), "own"));
         }
     }
 }

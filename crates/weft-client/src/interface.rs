@@ -58,6 +58,8 @@ pub struct Arrival {
     pub hops: u32,
     /// The virtual channel on which it came to the switch of its node.
     pub virtual_channel: u32,
+    /// The port that sent it.
+    pub from: Address,
 }
 
 /// The way of a message through the network.
@@ -73,10 +75,10 @@ impl Way {
     /// Links that it crosses besides those between nodes: to the first switch and from the last.
     const LINKS_OF_PORTS: u8 = 2;
 
-    /// The arrival of a packet that has gone this way, at `at_ps`.
-    pub(crate) fn arrival(self, at_ps: u64) -> Arrival {
+    /// The arrival of a packet that has gone this way from a port, at `at_ps`.
+    pub(crate) fn arrival(self, from: Address, at_ps: u64) -> Arrival {
         let hops = self.hops.saturating_sub(Way::LINKS_OF_PORTS).into();
-        Arrival { at_ps, hops, virtual_channel: self.channel.into() }
+        Arrival { at_ps, hops, virtual_channel: self.channel.into(), from }
     }
 }
 
@@ -366,7 +368,8 @@ mod tests {
         let interface = interfaces.of(2).unwrap();
         let small = interface.mailbox.pop_front().unwrap();
         assert_eq!((small.from.node, small.from.interface, small.bytes), (5, 9, vec![1]));
-        assert_eq!(small.way.arrival(7), Arrival { at_ps: 7, hops: 3, virtual_channel: 1 });
+        let from = small.from;
+        assert_eq!(small.way.arrival(from, 7), Arrival { at_ps: 7, hops: 3, virtual_channel: 1, from });
         assert!(interface.mailbox.is_empty());
         let ended: Vec<_> =
             interface.completions.iter().map(|ended| (ended.flags, ended.context as u64)).collect();

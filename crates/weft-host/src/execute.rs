@@ -49,6 +49,8 @@ pub struct Request {
     pub recorder: Option<Recorder>,
     /// Added to the environment of every rank.
     pub environment: Vec<(OsString, OsString)>,
+    /// Whether the program may be one of MPI: a report of its early end then says so.
+    pub may_use_mpi: bool,
     /// Whether every line of output begins with its rank.
     pub label: bool,
     /// Whether ranks' standard output goes to standard error.
@@ -364,7 +366,7 @@ fn execute_in<'scope>(
     let _ = watcher.join();
     drop(guard);
     let end = run.end_with_rtl(end_of(&job, simulated?))?;
-    let reason = report_text::reason(&job, &end);
+    let reason = report_text::reason(&job, &end, request.may_use_mpi);
     let detail = if reason.is_empty() { scene.waiting } else { reason };
     let others = match end {
         LiveEnd::Finished

@@ -14,14 +14,14 @@ const MAX_RANKS_SHOWN: usize = 20;
 /// Operations that a report names of each rank at most.
 const MAX_OPERATIONS_SHOWN: usize = 4;
 
-/// The reason for which a job ended, in some lines, or none. A [`deadlock`] and a job that makes
-/// [`no_progress`] have texts of their own.
-pub(crate) fn reason(job: &Job, end: &LiveEnd) -> String {
+/// The reason for which a job ended, in some lines, or none; `may_use_mpi`: words on MPI may help. A
+/// [`deadlock`] and a job that makes [`no_progress`] have texts of their own.
+pub(crate) fn reason(job: &Job, end: &LiveEnd, may_use_mpi: bool) -> String {
     match end {
         LiveEnd::RankEnded(rank, death) => {
             let without = if *death == Death::Exited(0) { " without MPI_Finalize" } else { "" };
             let mut text = format!("rank {rank} has {}{without}{}", ending(*death), after(job, *rank));
-            if *death != Death::Exited(0) && !job.is_used() {
+            if may_use_mpi && *death != Death::Exited(0) && !job.is_used() {
                 // Its own messages say what else it may have been.
                 text += ", and no rank had called MPI_Init by then: what it printed may say why. Where \
                          something else has started it and closed its descriptors (Python's subprocess: \

@@ -286,6 +286,7 @@ impl RunOptions {
         let surroundings =
             format!("{x} {y} {z} {} {latency} {rate} {payload} {megahertz} {contents}", seen.ddr_latency);
         let environment = vec![(OsString::from(MACHINE_VARIABLE), OsString::from(surroundings))];
-        execution.run(RanksWanted { machine, ranks: nodes.unwrap_or(all), environment }, words)
+        let ranks = nodes.unwrap_or(all);
+        execution.run(RanksWanted { machine, ranks, environment, may_use_mpi: false }, words)
     }
 }

@@ -55,6 +55,8 @@ pub struct RanksWanted {
     pub ranks: u32,
     /// Added to the environment of each.
     pub environment: Vec<(OsString, OsString)>,
+    /// Whether their program may be one of MPI.
+    pub may_use_mpi: bool,
 }
 
 /// How a job runs, and what is kept of it.
@@ -215,7 +217,7 @@ impl RunOptions {
     /// Runs it.
     pub fn run(self, words: &[String]) -> Result<Status, Failure> {
         let RunOptions { machine, ranks, execution } = self;
-        execution.run(RanksWanted { machine, ranks, environment: Vec::new() }, words)
+        execution.run(RanksWanted { machine, ranks, environment: Vec::new(), may_use_mpi: true }, words)
     }
 }
 
@@ -334,6 +336,7 @@ impl ExecutionOptions {
             recorder: recording.map(recorder),
             host: self.host,
             environment: job.environment,
+            may_use_mpi: job.may_use_mpi,
             label: self.label,
             output_to_error: self.report.format.json,
             time_limit: self.time_limit,

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use weft_results::{PacketRow, StoredResult};
 
 /// Whether there is a C++ compiler; without one the test is skipped.
-fn has_compiler() -> bool {
+pub(crate) fn has_compiler() -> bool {
     let found = Command::new("c++").arg("--version").output().is_ok();
     if !found {
         skip("no C++ compiler; apt-get install g++ installs one");
@@ -15,7 +15,7 @@ fn has_compiler() -> bool {
     found
 }
 
-fn weft(arguments: &[&str]) -> Output {
+pub(crate) fn weft(arguments: &[&str]) -> Output {
     provider();
     let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
     // Programs are compiled for one run.
@@ -24,7 +24,7 @@ fn weft(arguments: &[&str]) -> Output {
 }
 
 /// Standard output of a command that must end well.
-fn printed(arguments: &[&str]) -> String {
+pub(crate) fn printed(arguments: &[&str]) -> String {
     let output = weft(arguments);
     let (out, said) = texts(&output);
     assert!(output.status.success(), "{arguments:?}: {out}{said}");
@@ -32,28 +32,28 @@ fn printed(arguments: &[&str]) -> String {
 }
 
 /// Standard error of a command that ends with that status.
-fn refused(status: i32, arguments: &[&str]) -> String {
+pub(crate) fn refused(status: i32, arguments: &[&str]) -> String {
     let output = weft(arguments);
     let (out, said) = texts(&output);
     assert_eq!(output.status.code(), Some(status), "{arguments:?}: {out}{said}");
     said
 }
 
-fn example(name: &str) -> String {
+pub(crate) fn example(name: &str) -> String {
     root().join(format!("examples/apeiron/{name}/config.yaml")).display().to_string()
 }
 
 /// A design, built: its configuration, its description, and a host program of it.
 #[derive(Clone)]
-struct Built {
-    config: String,
-    description: String,
-    program: String,
+pub(crate) struct Built {
+    pub(crate) config: String,
+    pub(crate) description: String,
+    pub(crate) program: String,
 }
 
 impl Built {
     /// Builds a design in a folder of the test's own.
-    fn of(config: String, (test, program): (&str, &str)) -> Built {
+    pub(crate) fn of(config: String, (test, program): (&str, &str)) -> Built {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("apeiron_{test}"));
         let description = folder.join("design.xclbin").display().to_string();
         let commands = printed(&["build", &config, "-o", &description]);
@@ -62,14 +62,14 @@ impl Built {
     }
 
     /// The arguments that run its program: options of weft, then those of the program.
-    fn run<'a>(&'a self, options: &[&'a str], arguments: &[&'a str]) -> Vec<&'a str> {
+    pub(crate) fn run<'a>(&'a self, options: &[&'a str], arguments: &[&'a str]) -> Vec<&'a str> {
         let weft = ["run", &self.config, "--quiet", "--wall-limit", "60s"];
         [&weft[..], options, &["--", &self.program, "-b", &self.description], arguments].concat()
     }
 }
 
 /// A design of one kernel in a folder of the test's own.
-fn design(test: &str, kernel: &str, host: &str) -> String {
+pub(crate) fn design(test: &str, kernel: &str, host: &str) -> String {
     let config = "kernels:\n- {name: own, input_channels: 1, output_channels: 1, switch_port: 0}\n\
                   config: {freq: 100, links: 2}\n";
     let files = [("config.yaml", config), ("hw_hls/own.cpp", kernel), ("host/own_host.cpp", host)];
@@ -77,7 +77,7 @@ fn design(test: &str, kernel: &str, host: &str) -> String {
 }
 
 /// A design of these files in a folder of the test's own.
-fn project(test: &str, files: &[(&str, &str)]) -> String {
+pub(crate) fn project(test: &str, files: &[(&str, &str)]) -> String {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("apeiron_{test}_design"));
     for (file, text) in files {
         let file = folder.join(file);
@@ -88,7 +88,7 @@ fn project(test: &str, files: &[(&str, &str)]) -> String {
 }
 
 /// A host that starts the only kernel with what it is to do, and waits for it.
-const HOST: &str = r#"
+pub(crate) const HOST: &str = r#"
 #include "apeiron_host.h"
 int main(int, char **words)
 {
@@ -99,7 +99,7 @@ int main(int, char **words)
 }
 "#;
 
-fn kernel(body: &str) -> String {
+pub(crate) fn kernel(body: &str) -> String {
     format!(
         "#include \"hapecom.h\"\n\
          void own(int what, message_stream_t message_data_in[N_INPUT_CHANNELS],\n\
@@ -537,8 +537,8 @@ fn a_kernel_that_computes_holds_its_sender_up() {
         };
         [time(0), time(1)]
     };
-    // Cycles from the first word of a packet to that of the next: 63 more words, and what it computes.
-    let period = 63 + 1000;
+    // Cycles from the first word of a packet to that of the next: its words, and what it computes.
+    let period = 64 + 1000;
     let shallow = project(64);
     // More than fit into all FIFOs and buffers between the two kernels.
     let [sender, receiver] = times(&shallow, &[], "60");
@@ -555,7 +555,7 @@ fn a_kernel_that_computes_holds_its_sender_up() {
     // With a place for one word, each second cycle has none.
     let narrow = project(1);
     let [_, of_10] = times(&narrow, &[], "10");
-    assert_eq!(times(&narrow, &[], "20")[1] - of_10, 10 * (126 + 1000));
+    assert_eq!(times(&narrow, &[], "20")[1] - of_10, 10 * (127 + 1000));
 
     let results =
         Path::new(env!("CARGO_TARGET_TMPDIR")).join("apeiron_full_64/results").display().to_string();
@@ -710,9 +710,9 @@ fn the_depth_of_a_stream_takes_the_time_that_it_must() {
         printed(&built.run(&[], &["0"])).trim().parse::<i64>().unwrap()
     };
     // Two places: word i > 1 is written when word i - 2 has been read, in cycle 2 i - 2 of its block; the
-    // last in cycle 124, and the next block begins 64 cycles later. The last word of all is read in cycle
+    // last in cycle 124, and the next block begins behind 64 more. The last word of all is read in cycle
     // 127 of its block.
-    let short = 49 * (124 + 64) + 127;
+    let short = 49 * (124 + 1 + 64) + 127;
     // 64 places: no word waits for room, and the reader is never without one: word n is read in cycle
     // 2 n + 1.
     let long = 2 * (50 * 64 - 1) + 1;

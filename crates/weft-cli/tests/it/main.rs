@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod apeiron;
+mod apeiron_kernels;
 mod apenetx;
 mod app;
 mod beside;

@@ -51,8 +51,8 @@ impl Rank {
 
     /// Takes the oldest packet that has come, header first, and when; see `weft_port_take`.
     pub fn take_packet(&mut self, number: u16) -> Option<(Vec<u8>, Arrival)> {
-        let Small { bytes, at, way, .. } = self.interfaces.of(number)?.mailbox.pop_front()?;
-        Some((bytes, way.arrival(at)))
+        let Small { from, bytes, at, way } = self.interfaces.of(number)?.mailbox.pop_front()?;
+        Some((bytes, way.arrival(from, at)))
     }
 
     /// The oldest packet leaves the receiving FIFOs now; see `weft_port_free`.

@@ -21,8 +21,19 @@ struct Options {
 [[noreturn]] void usage()
 {
     std::fprintf(stderr, "usage: bandwidth_test [--bram] [--quiet] -b FILE -l SIZE [-n PACKETS]; SIZE is a multiple of "
-                         "16 up to 4096\n");
+                         "16 up to 4096, PACKETS at most a million\n");
     std::exit(2);
+}
+
+// A whole number from `least` to `most`.
+unsigned number(const char *text, unsigned long least, unsigned long most)
+{
+    char *end = nullptr;
+    const unsigned long value = std::strtoul(text, &end, 10);
+    // strtoul takes signs and nothing at all.
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || value < least || value > most)
+        usage();
+    return (unsigned)value;
 }
 
 Options parse(int count, char **words)
@@ -37,21 +48,16 @@ Options parse(int count, char **words)
         if (at + 1 == count)
             usage();
         const char *value = words[++at];
-        char *end = nullptr;
-        const unsigned number = (unsigned)std::strtoul(value, &end, 10);
         if (word == "-b")
             options.bitstream = value;
-        else if (*end != '\0')
-            usage();
         else if (word == "-l")
-            options.packet_size = number;
+            options.packet_size = number(value, 16, 4096);
         else if (word == "-n")
-            options.npackets = number;
+            options.npackets = number(value, 1, 1000000);
         else
             usage();
     }
-    const bool fits = options.packet_size % 16 == 0 && options.packet_size > 0 && options.packet_size <= 4096;
-    if (options.bitstream.empty() || !fits || options.npackets == 0)
+    if (options.bitstream.empty() || options.packet_size % 16 != 0)
         usage();
     return options;
 }

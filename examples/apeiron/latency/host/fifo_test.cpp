@@ -19,6 +19,17 @@ namespace {
     std::exit(2);
 }
 
+// A whole number from `least` to `most`.
+unsigned number(const char *text, unsigned long least, unsigned long most)
+{
+    char *end = nullptr;
+    const unsigned long value = std::strtoul(text, &end, 10);
+    // strtoul takes signs and nothing at all.
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || value < least || value > most)
+        usage();
+    return (unsigned)value;
+}
+
 }  // namespace
 
 int main(int count, char **words)
@@ -30,9 +41,9 @@ try {
         if (word == "-b")
             bitstream = words[at + 1];
         else if (word == "-l")
-            size = (uint32_t)std::strtoul(words[at + 1], nullptr, 10);
+            size = number(words[at + 1], 0, 4096);
         else if (word == "-x")
-            to = (uint32_t)std::strtoul(words[at + 1], nullptr, 10);
+            to = number(words[at + 1], 0, UINT32_MAX);
         else
             usage();
     }

@@ -26,6 +26,17 @@ struct Options {
     std::exit(2);
 }
 
+// A whole number from `least` to `most`.
+unsigned number(const char *text, unsigned long least, unsigned long most)
+{
+    char *end = nullptr;
+    const unsigned long value = std::strtoul(text, &end, 10);
+    // strtoul takes signs and nothing at all.
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || value < least || value > most)
+        usage();
+    return (unsigned)value;
+}
+
 Options parse(int count, char **words)
 {
     Options options;
@@ -38,22 +49,18 @@ Options parse(int count, char **words)
         if (at + 1 == count)
             usage();
         const char *value = words[++at];
-        char *end = nullptr;
-        const unsigned number = (unsigned)std::strtoul(value, &end, 10);
         if (word == "-b")
             options.bitstream = value;
-        else if (*end != '\0')
-            usage();
         else if (word == "-l")
-            options.packet_size = number;
+            options.packet_size = number(value, 0, 4096);
         else if (word == "-n")
-            options.npackets = number;
+            options.npackets = number(value, 1, UINT32_MAX);
         else if (word == "-i")
-            options.port = number;
+            options.port = number(value, 0, 15);
         else
             usage();
     }
-    if (options.bitstream.empty() || options.packet_size > 4096 || options.npackets == 0)
+    if (options.bitstream.empty())
         usage();
     return options;
 }

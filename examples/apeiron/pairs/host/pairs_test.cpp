@@ -24,6 +24,17 @@ struct Options {
     std::exit(2);
 }
 
+// A whole number from `least` to `most`.
+unsigned number(const char *text, unsigned long least, unsigned long most)
+{
+    char *end = nullptr;
+    const unsigned long value = std::strtoul(text, &end, 10);
+    // strtoul takes signs and nothing at all.
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || value < least || value > most)
+        usage();
+    return (unsigned)value;
+}
+
 Options parse(int count, char **words)
 {
     Options options;
@@ -32,13 +43,13 @@ Options parse(int count, char **words)
         if (word == "-b")
             options.bitstream = words[at + 1];
         else if (word == "-n")
-            options.nblocks = (unsigned)std::strtoul(words[at + 1], nullptr, 10);
+            options.nblocks = number(words[at + 1], 1, 1000000);
         else if (word == "-s")
-            options.interval = (unsigned)std::strtoul(words[at + 1], nullptr, 10);
+            options.interval = number(words[at + 1], 1, 1000000);
         else
             usage();
     }
-    if (count % 2 == 0 || options.bitstream.empty() || options.nblocks == 0 || options.interval == 0)
+    if (count % 2 == 0 || options.bitstream.empty())
         usage();
     return options;
 }

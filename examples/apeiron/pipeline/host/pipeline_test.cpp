@@ -8,6 +8,7 @@
 #include "apeiron_host.h"
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <sys/time.h>
 #include <vector>
@@ -25,6 +26,17 @@ struct Options {
     std::exit(2);
 }
 
+// A whole number from `least` to `most`.
+unsigned number(const char *text, unsigned long least, unsigned long most)
+{
+    char *end = nullptr;
+    const unsigned long value = std::strtoul(text, &end, 10);
+    // strtoul takes signs and nothing at all.
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || value < least || value > most)
+        usage();
+    return (unsigned)value;
+}
+
 Options parse(int count, char **words)
 {
     Options options;
@@ -33,11 +45,16 @@ Options parse(int count, char **words)
         if (word == "-b")
             options.bitstream = words[at + 1];
         else if (word == "-n")
-            options.nblocks = (unsigned)std::strtoul(words[at + 1], nullptr, 10);
-        else if (word != "-s" || std::sscanf(words[at + 1], "%u:%u", &options.slow_stage, &options.interval) != 2)
+            options.nblocks = number(words[at + 1], 1, 1000000);
+        else if (word == "-s" && std::strchr(words[at + 1], ':') != nullptr) {
+            const std::string both = words[at + 1];
+            const size_t colon = both.find(':');
+            options.slow_stage = number(both.substr(0, colon).c_str(), 1, STAGES);
+            options.interval = number(both.substr(colon + 1).c_str(), 1, 1000000);
+        } else
             usage();
     }
-    if (count % 2 == 0 || options.bitstream.empty() || options.nblocks == 0 || options.interval == 0)
+    if (count % 2 == 0 || options.bitstream.empty())
         usage();
     return options;
 }
