@@ -179,7 +179,7 @@ module segmentation_pages
   // The words lie in the memories a cycle later than they were taken, and so does a post.
   logic stored_start, posts_ready;
   logic [ChannelBits-1:0] stored_channel;
-  assign start_ready = !stored_start || posts_ready;
+  assign start_ready   = !stored_start || posts_ready;
   assign request_ready = start_ready;
 
   always_ff @(posedge clk) begin

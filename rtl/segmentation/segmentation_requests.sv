@@ -54,11 +54,11 @@ module segmentation_requests
     input  wire logic [        15:0] pdid,
 
     // The descriptor of a channel, which starts its transfer.
-    output logic                    post_valid,
-    input  wire logic               post_ready,
-    output logic  [ChannelBits-1:0] post_channel,
-    output word_t                   post_source,
-    output word_t                   post_destination,
+    output logic                        post_valid,
+    input  wire logic                   post_ready,
+    output logic      [ChannelBits-1:0] post_channel,
+    output word_t                       post_source,
+    output word_t                       post_destination,
 
     output logic      answer_valid,
     input  wire logic answer_ready,

@@ -319,7 +319,8 @@ mod tests {
     #[test]
     fn registers_keep_what_is_written() {
         let (local_coord, threshold) = (2 << 11 | 1 << 6 | 63, 8);
-        let mut registers = Registers { local_coord, threshold, credit: 512, credit_bounds: (1, 512) };
+        let credit_bounds = (1, 512);
+        let mut registers = Registers { local_coord, threshold, credit: 512, credit_bounds, fifo: 256 };
         let mut test = SelfTest::default();
         assert_eq!(registers.read(Register::Credit, &test), 512);
         for register in Register::ALL {
@@ -337,6 +338,7 @@ mod tests {
             (Register::TestPattern, 3),
             (Register::Credit, 0),
             (Register::Credit, 513),
+            (Register::Threshold, 256),
             (Register::TestStart, 2),
         ] {
             let error = registers.write(register, value, &mut test).unwrap_err();

@@ -142,6 +142,7 @@ impl Stimulus<'_> {
             interface: self.bench.below(INTERFACES) as u16,
             to: EndpointId(1000 + self.bench.below(9) as u32),
             to_interface: self.bench.below(64) as u16,
+            is_request: self.messages.is_multiple_of(5),
             message: self.messages,
             bytes: Bytes::new(self.bench.below(65)),
             created_at: now,

@@ -207,14 +207,14 @@ mod tests {
         let access = |access| Body::Access { access, send, window: 0 };
         let native =
             Protocol { one_sided: OneSidedPath::Native, atomics: OneSidedPath::Native, ..Protocol::zero() };
-        let emulated = Protocol { one_sided: OneSidedPath::Emulated, ..native };
+        let emulated = Protocol { one_sided: OneSidedPath::Emulated, ..native.clone() };
         assert_eq!(of(access(Access::Get), &native), Primitive::ReadRequest);
         assert_eq!(of(access(Access::Get), &emulated), Primitive::Automatic);
         assert_eq!(of(access(Access::Put), &native), Primitive::Write);
         // A word to be reduced comes back by packetizer and mailbox.
         assert_eq!(of(access(Access::Fetch), &native), Primitive::Automatic);
         assert_eq!(of(Body::Read { send, receive }, &native), Primitive::ReadRequest);
-        let cleared = Protocol { clear_to_send: ClearToSend::Interface, ..native };
+        let cleared = Protocol { clear_to_send: ClearToSend::Interface, ..native.clone() };
         for body in [Body::ClearToSend { send, receive }, Body::Admit { send, receive }] {
             assert_eq!(of(body, &native), Primitive::Automatic, "the process starts the transfer");
             assert_eq!(of(body, &cleared), Primitive::ReadRequest);
