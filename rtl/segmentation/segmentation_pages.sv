@@ -294,7 +294,7 @@ module segmentation_pages
     if (reset) load_state <= LISTEN;
   end
 
-  wire unused_ok = &{1'b0, araddr[3:0], address[3:0], stored, stored_source};
+  wire unused_ok = &{1'b0, clear_address, araddr[3:0], address[3:0], stored, stored_source};
 endmodule
 
 `default_nettype wire
