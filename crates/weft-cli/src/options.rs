@@ -313,8 +313,9 @@ impl SimulationOptions {
 /// Options of runs beside which RTL may run.
 #[derive(Args)]
 pub struct RtlArguments {
-    /// Run the RTL of these blocks, allreduce, mailbox or packetizer, in step with the model: the first
-    /// output that differs ends the run as rtl-differs (exit status 1). Needs `make rtl`
+    /// Run the RTL of these blocks, allreduce, mailbox, packetizer, rdma_receive or segmentation, in step
+    /// with the model: the first output that differs ends the run as rtl-differs (exit status 1). Needs
+    /// `make rtl`
     #[arg(long, value_name = "BLOCK,…", value_delimiter = ',')]
     rtl: Vec<String>,
 
@@ -341,8 +342,13 @@ pub struct RtlArguments {
 }
 
 impl RtlArguments {
-    /// The options of a run, with its RTL.
-    pub fn put_into(&self, options: ExperimentOptions) -> Result<ExperimentOptions, Failure> {
+    /// The options of a run that reads `inputs` and has these results, with its RTL.
+    pub fn put_into(
+        &self,
+        options: ExperimentOptions,
+        results: &ResultOptions,
+        inputs: &[&Path],
+    ) -> Result<ExperimentOptions, Failure> {
         let RtlArguments { rtl: blocks, rtl_at: at, rtl_drive: drive, waves, waves_from, waves_to } = self;
         if blocks.is_empty() {
             return Ok(options);
@@ -351,8 +357,17 @@ impl RtlArguments {
             let why = "--rtl: what the RTL holds is not saved; leave --save-every out";
             return Err(Failure::input(why.to_owned()));
         }
+        if let Some(path) = waves {
+            results.check_file(OutputFile { option: "--waves", contents: "file of waves", path }, inputs)?;
+            if options.timeline.as_ref() == Some(path) {
+                let why = "--waves and --timeline name one file; name two";
+                return Err(Failure::input(why.to_owned()));
+            }
+        }
+        let trimmed = |names: &[String]| names.iter().map(|name| name.trim().to_owned()).collect();
+        let (blocks, at) = (trimmed(blocks), trimmed(at));
         let waves = waves.clone().map(|file| WavesOptions { file, from: *waves_from, to: *waves_to });
-        let rtl = RtlOptions { blocks: blocks.clone(), at: at.clone(), drive: *drive, waves };
+        let rtl = RtlOptions { blocks, at, drive: *drive, waves };
         Ok(ExperimentOptions { rtl: Some(rtl), ..options })
     }
 }

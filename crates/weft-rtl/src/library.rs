@@ -4,6 +4,8 @@
 use crate::sources;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_void};
+use std::fs;
+use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -194,6 +196,22 @@ impl std::fmt::Debug for RtlLibrary {
     }
 }
 
+/// Whether an ELF file of 64 bits ends before its table of sections, which linkers put last. Of what is no
+/// such file, the loader tells.
+fn is_cut_short(path: &Path) -> io::Result<bool> {
+    let mut header = [0; 64];
+    let mut file = fs::File::open(path)?;
+    let bytes = file.metadata()?.len();
+    if !file.metadata()?.is_file() || file.read_exact(&mut header).is_err() || header[..4] != *b"\x7fELF" {
+        return Ok(false);
+    }
+    let number = |at: usize, width: usize| {
+        header[at..at + width].iter().rev().fold(0u64, |number, byte| number << 8 | u64::from(*byte))
+    };
+    let (table, size, count) = (number(0x28, 8), number(0x3A, 2), number(0x3C, 2));
+    Ok(table.saturating_add(size * count) > bytes)
+}
+
 impl RtlLibrary {
     /// The library of this run: the one that the variable names, as it is; the one beside an installed weft;
     /// or that of the tree in which weft was built, which has to be of the sources that are there now.
@@ -201,7 +219,7 @@ impl RtlLibrary {
     /// # Errors
     /// It is missing, stale, of another version, or no such library.
     pub fn find() -> Result<Arc<RtlLibrary>, RtlError> {
-        if let Some(named) = std::env::var_os(VARIABLE) {
+        if let Some(named) = std::env::var_os(VARIABLE).filter(|named| !named.is_empty()) {
             return RtlLibrary::load(Path::new(&named));
         }
         let command = std::env::current_exe().unwrap_or_default();
@@ -237,8 +255,14 @@ impl RtlLibrary {
             return Err(RtlError::NotBuilt(path.to_path_buf()));
         }
         let not_loaded = |why: String| RtlError::NotLoaded { path: path.to_path_buf(), why };
+        // The loader looks elsewhere for a name without folders, and takes the process down where a library
+        // ends early.
+        let whole = path.canonicalize().map_err(|error| not_loaded(error.to_string()))?;
+        if is_cut_short(&whole).map_err(|error| not_loaded(error.to_string()))? {
+            return Err(not_loaded("it is cut short".to_owned()));
+        }
         let name =
-            CString::new(path.as_os_str().as_bytes()).map_err(|error| not_loaded(error.to_string()))?;
+            CString::new(whole.as_os_str().as_bytes()).map_err(|error| not_loaded(error.to_string()))?;
         // SAFETY: a name that ends with zero. What the library does as it is loaded is Verilator's.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {

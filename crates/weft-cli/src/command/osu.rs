@@ -163,7 +163,7 @@ impl OsuOptions {
         }
         let inputs: Vec<_> = self.machine.file().into_iter().chain(self.places.file()).collect();
         let options = self.simulation.experiment_options(words, false, &inputs)?;
-        let options = self.rtl.put_into(options)?;
+        let options = self.rtl.put_into(options, &self.simulation.results, &inputs)?;
         let request = match self.benchmark {
             What::Benchmark(benchmark) => Request::Osu(self.request(benchmark)?),
             What::ExpectedBcast => Request::ExpectedBcast(self.expected()?),

@@ -161,7 +161,7 @@ impl JobOptions {
         let inputs = inputs.chain(self.beside.file());
         let inputs: Vec<_> = inputs.chain(traces.iter().copied()).collect();
         let options = self.simulation.experiment_options(words, self.breakdown, &inputs)?;
-        let mut options = self.rtl.put_into(options)?;
+        let mut options = self.rtl.put_into(options, &self.simulation.results, &inputs)?;
         if let Some(path) = &options.timeline {
             let file = OutputFile { option: "--timeline", contents: "timeline", path };
             file.refuse_trace(&traces, &self.speed.options())?;

@@ -314,8 +314,9 @@ impl ExecutionOptions {
         words: &[String],
         recording: Option<&Recording>,
     ) -> Result<Request, Failure> {
-        let options = self.results.experiment_options(words, self.breakdown, &self.inputs(&job))?;
-        let options = self.rtl.put_into(options)?;
+        let inputs = self.inputs(&job);
+        let options = self.results.experiment_options(words, self.breakdown, &inputs)?;
+        let options = self.rtl.put_into(options, &self.results, &inputs)?;
         Ok(Request {
             run: RunRequest {
                 machine: job.machine.input()?,

@@ -132,7 +132,7 @@ impl TrafficOptions {
     pub fn run(self, words: &[String]) -> Result<Status, Failure> {
         let inputs: Vec<_> = self.machine.file().into_iter().collect();
         let options = self.simulation.experiment_options(words, false, &inputs)?;
-        let mut options = self.rtl.put_into(options)?;
+        let mut options = self.rtl.put_into(options, &self.simulation.results, &inputs)?;
         if options.rtl.is_some() && self.scenario.is_some() {
             let why = "--rtl: the flows of a scenario run without RTL; leave --scenario or --rtl out";
             return Err(Failure::input(why));

@@ -178,15 +178,22 @@ fn mistakes_in_sources_are_told_with_their_lines() {
         "{said}"
     );
 
-    let config = "kernels:\n- {name: one}\n- {name: two}\nconfig: {freq: 100, links: 2}\n\
+    let config = "kernels:\n- {name: own, input_channels: 1, output_channels: 1, switch_port: 0}\n\
+                  - {name: one}\n- {name: two}\nconfig: {freq: 100, links: 2}\n\
                   streams:\n- {name: lanes, from: one.out, to: two.in, count: 3}\n";
     let host = "int main() {}\n";
     let array = |end: &str, length| {
         format!("#include \"hls_stream.h\"\nconst int LANES = {length};\nvoid {end}[LANES]) {{}}\n")
     };
     let (one, two) = (array("one(hls::stream<int> out", 3), array("two(hls::stream<int> in", 2));
-    let files =
-        [("config.yaml", config), ("hw_hls/one.cpp", &one), ("hw_hls/two.cpp", &two), ("host/own.cpp", host)];
+    let own = kernel("");
+    let files = [
+        ("config.yaml", config),
+        ("hw_hls/own.cpp", &own),
+        ("hw_hls/one.cpp", &one),
+        ("hw_hls/two.cpp", &two),
+        ("host/own_host.cpp", host),
+    ];
     let said = refused(2, &["build", &project("lengths", &files), "-o", &out]);
     assert!(said.contains("two.cpp:3:") && said.contains("in has other than the 3 streams that"), "{said}");
 

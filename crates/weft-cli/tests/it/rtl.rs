@@ -343,6 +343,16 @@ fn what_has_no_rtl_is_refused() {
     refused(missing, &["--rtl", "mailbox", "--rtl-at", "M9QZ"], &["M9QZ"]);
     let Some(library) = library("") else { return };
     refused(&library, &["--rtl", "mailbox", "--waves", "waves.txt"], &["waves.txt", ".vcd or .fst"]);
+    // A file that is there stays, and a library that ends early does not take weft down.
+    let folder = tempfile::tempdir().unwrap();
+    let (waves, short) = (folder.path().join("waves.vcd"), folder.path().join("short.so"));
+    std::fs::write(&waves, "mine").unwrap();
+    let over = ["--rtl", " mailbox", "--waves", waves.to_str().unwrap()];
+    refused(&library, &over, &["--waves", "exists", "--force"]);
+    assert_eq!(std::fs::read_to_string(&waves).unwrap(), "mine");
+    let whole = std::fs::read(&library).unwrap();
+    std::fs::write(&short, &whole[..whole.len() / 2]).unwrap();
+    refused(&short, &["--rtl", "mailbox"], &["short.so cannot be loaded: it is cut short", "make rtl"]);
     let saved = ["--rtl", "mailbox", "--rtl-drive", "--save-every", "1us", "-o", "/nowhere"];
     refused(&library, &saved, &["not saved", "--save-every"]);
     let check = ["--rtl", "mailbox", "--set", "nic.mailbox.check=12 cycles"];

@@ -11,8 +11,8 @@ const RDMA: [&str; 2] = ["--set", "nic.segmentation.agent=hardware"];
 /// Both units in step.
 const IN_STEP: [&str; 2] = ["--rtl", "segmentation,rdma_receive"];
 
-/// Catches RTL of the RDMA units that is not the model's: transfers of one block to many, and the exchanges
-/// of their rendezvous.
+/// Catches RTL of the RDMA units that is not the model's: transfers of one block to many, the exchanges of
+/// their rendezvous, and short last cells.
 #[test]
 fn rdma_is_the_models_with_rtl_in_step() {
     let Some(library) = library("") else { return };
@@ -22,6 +22,12 @@ fn rdma_is_the_models_with_rtl_in_step() {
     assert!(in_step.status.success(), "{}", text(&in_step.stderr));
     let rows = |output: &Output| rows(&serde_json::from_slice(&output.stdout).unwrap());
     assert_eq!(rows(&in_step), rows(&plain));
+    // Last cells of one word, whose writes end right behind those before them.
+    for size in ["257", "513", "784", "16641"] {
+        let odd = [&["--sizes", size, "--iterations", "2"], &RDMA[..], &IN_STEP].concat();
+        let in_step = latency(&library, &odd);
+        assert!(in_step.status.success(), "{size}: {}", text(&in_step.stderr));
+    }
 }
 
 /// Catches requests of reads that the send unit's mailbox answers otherwise than its model, or in another

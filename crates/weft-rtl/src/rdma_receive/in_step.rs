@@ -86,6 +86,8 @@ pub(crate) struct RdmaReceiveInStep {
     memory_words: VecDeque<MemoryWord>,
     /// The cycles in which memory answers bursts, and how many the RTL has written.
     memory_answers: VecDeque<u64>,
+    /// Whether the unit answers to the cell of the newest of them.
+    newest_is_answered: bool,
     written: u64,
     notifications: VecDeque<Notification>,
     /// Notifications so far, by interface.
@@ -152,6 +154,7 @@ impl RdmaReceiveInStep {
             let answered = edge(&clock, write.written).saturating_sub(ANSWERED);
             due = answered + ANSWERED;
             self.written_at(&cell, edge(&clock, write.began), answered);
+            self.newest_is_answered = block || id.last;
         }
         if block || id.last {
             self.due.push_back(due);
@@ -182,8 +185,17 @@ impl RdmaReceiveInStep {
         let mut words: Vec<MemoryWord> = cell.memory_words().into_iter().enumerate().map(word).collect();
         let second = words.split_off(first as usize);
         self.bursts.push_back(Burst { address: at, words });
+        let in_time = answered - u64::from(!second.is_empty());
+        // The unit takes an answer every other cycle: where one follows at once, to a cell of one word, memory
+        // gives the other a cycle earlier.
+        if let Some(newest) = self.memory_answers.back_mut()
+            && *newest + 1 == in_time
+            && !self.newest_is_answered
+        {
+            *newest -= 1;
+        }
         // Of two the last is in time.
-        self.memory_answers.push_back(answered - u64::from(!second.is_empty()));
+        self.memory_answers.push_back(in_time);
         if !second.is_empty() {
             self.bursts.push_back(Burst { address: at + first * WORD, words: second });
             self.memory_answers.push_back(answered);
@@ -309,6 +321,7 @@ impl BlockInStep for RdmaReceiveInStep {
             bursts: VecDeque::new(),
             memory_words: VecDeque::new(),
             memory_answers: VecDeque::new(),
+            newest_is_answered: false,
             written: 0,
             notifications: VecDeque::new(),
             tails: BTreeMap::new(),
