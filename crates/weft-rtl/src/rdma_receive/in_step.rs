@@ -186,8 +186,8 @@ impl RdmaReceiveInStep {
         let second = words.split_off(first as usize);
         self.bursts.push_back(Burst { address: at, words });
         let in_time = answered - u64::from(!second.is_empty());
-        // The unit takes an answer every other cycle: where one follows at once, to a cell of one word, memory
-        // gives the other a cycle earlier.
+        // The unit takes an answer every other cycle: where one follows at once, to a cell of one word,
+        // memory gives the other a cycle earlier.
         if let Some(newest) = self.memory_answers.back_mut()
             && *newest + 1 == in_time
             && !self.newest_is_answered
