@@ -108,9 +108,15 @@ struct Design {
             kernel.depth >> key >> kernel.cycles >> key >> std::ws;
         std::getline(words, kernel.code);
         kernel.has_port = port != "none";
-        if (kernel.has_port)
-            kernel.port = static_cast<unsigned>(std::stoul(port));
-        if (kernel.code[0] != '/')
+        if (kernel.has_port) {
+            std::istringstream number(port);
+            number >> kernel.port;
+            if (number.fail())
+                words.setstate(std::ios::failbit);
+        }
+        if (kernel.code.empty())
+            words.setstate(std::ios::failbit);
+        else if (kernel.code[0] != '/')
             kernel.code = folder + kernel.code;
         return kernel;
     }

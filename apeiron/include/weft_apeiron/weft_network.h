@@ -150,8 +150,8 @@ class WeftNetwork : public Network {
             const int status = weft_port_sent(port.second, &when);
             if (status < 0)
                 end("a packet from port " + std::to_string(port.first) +
-                    (status == -ENXIO ? " is for an IntraNode port that its node does not have open: the host program "
-                                        "there has ended, or has not loaded its design"
+                    (status == -ENXIO ? " is for an IntraNode port that its node does not have open: no kernel is at "
+                                        "it, or the host program there has ended, or has not loaded its design"
                                       : std::string(" has failed: ") + std::strerror(-status)));
             if (status == 0)
                 continue;

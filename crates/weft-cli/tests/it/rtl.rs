@@ -163,9 +163,12 @@ fn waves_are_the_same_in_both_formats_and_end_with_their_window() {
         let output = waves("none.fst", more).0;
         let said = text(&output.stderr);
         assert!(output.status.code() == Some(2) && said.contains(says), "{more:?}: {said}");
+        let left = std::fs::read_dir(folder.path()).unwrap().flatten().map(|entry| entry.file_name());
+        let left: Vec<_> = left.filter(|name| name.to_string_lossy().starts_with("none")).collect();
+        assert!(left.is_empty(), "{left:?}");
     };
     refused(&["--waves-from", "1s"], "nothing happens at M1QAF");
-    refused(&["--waves-from", "1s"], "the run is over at");
+    refused(&["--waves-from", "1s"], "from 1s on, and the run is over at");
     refused(&["--waves-from", "2us", "--waves-to", "1us"], "--waves-from 2us is not before --waves-to 1us");
 }
 

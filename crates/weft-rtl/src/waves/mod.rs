@@ -6,8 +6,8 @@ mod vcd;
 use crate::library::{Instance, RtlPort};
 use fst::Fst;
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 use vcd::Vcd;
 use weft_units::{Clock, EndpointId, Time};
 
@@ -50,16 +50,14 @@ pub enum WavesError {
     },
     /// Nothing has happened in the window.
     #[error(
-        "--waves: {what} from {from} to {to}, and the run is over at {end}; take other times with \
-         --waves-from and --waves-to, or another endpoint with --rtl-at"
+        "--waves: {what} {window}, and the run is over at {end}; take other times with --waves-from and \
+         --waves-to, or another endpoint with --rtl-at"
     )]
     Empty {
         /// The thing that was not found.
         what: String,
-        /// The begin of the window.
-        from: Time,
-        /// The end of the window, or of the run.
-        to: Time,
+        /// The window, in words.
+        window: String,
         /// The end of the run.
         end: Time,
     },
@@ -97,9 +95,10 @@ struct Signal {
     last: Option<u128>,
 }
 
-/// The waves of a run.
+/// The waves of a run. They have their name when they are whole.
 pub(crate) struct Waves {
     path: PathBuf,
+    part: PathBuf,
     clock: Clock,
     window: WaveWindow,
     /// The endpoint whose blocks are written, when it is known, and its name.
@@ -124,13 +123,16 @@ impl Waves {
             return Err(WavesError::NoTime { from, to });
         }
         let file_error = |error| WavesError::File { path: path.to_path_buf(), error };
+        let mut part = path.as_os_str().to_owned();
+        part.push(".part");
+        let part = PathBuf::from(part);
         let file: Box<dyn WaveFile> = match path.extension().and_then(|extension| extension.to_str()) {
-            Some("vcd") => Box::new(Vcd::create(path).map_err(file_error)?),
-            Some("fst") => Box::new(Fst::create(path).map_err(file_error)?),
+            Some("vcd") => Box::new(Vcd::create(&part).map_err(file_error)?),
+            Some("fst") => Box::new(Fst::create(&part).map_err(file_error)?),
             _ => return Err(WavesError::Format(path.to_path_buf())),
         };
         let (path, signals) = (path.to_path_buf(), BTreeMap::new());
-        Ok(Waves { path, clock, window, endpoint: None, signals, file, cycle: None, failed: None })
+        Ok(Waves { path, part, clock, window, endpoint: None, signals, file, cycle: None, failed: None })
     }
 
     /// The endpoint whose blocks are written, when it is known.
@@ -194,10 +196,21 @@ impl Waves {
     /// # Errors
     /// It could not be written, or nothing is in it.
     pub fn finish(mut self, end: Time) -> Result<(), WavesError> {
-        if let Some(error) = self.failed.take().or_else(|| self.file.finish().err()) {
+        let finished = match self.failed.take() {
+            Some(error) => Err(error),
+            None => self.file.finish(),
+        };
+        let is_empty = self.cycle.is_none();
+        let named =
+            finished.and_then(|()| if is_empty { Ok(()) } else { fs::rename(&self.part, &self.path) });
+        if named.is_err() || is_empty {
+            // What is not whole is not left.
+            let _ = fs::remove_file(&self.part);
+        }
+        if let Err(error) = named {
             return Err(WavesError::File { path: self.path, error });
         }
-        if self.cycle.is_some() {
+        if !is_empty {
             return Ok(());
         }
         let what = match self.endpoint {
@@ -205,8 +218,10 @@ impl Waves {
             None => "nothing happens at an endpoint with RTL".to_owned(),
         };
         let WaveWindow { from, to } = self.window;
-        // A window without an end is as long as the run.
-        let to = if to == Time::NEVER { end } else { to };
-        Err(WavesError::Empty { what, from, to, end })
+        let window = match to {
+            Time::NEVER => format!("from {from} on"),
+            to => format!("from {from} to {to}"),
+        };
+        Err(WavesError::Empty { what, window, end })
     }
 }
