@@ -20,9 +20,9 @@
 // Read channels are the unit's own: requests get them, and what a process stores into one is refused.
 //
 // Cycles: a descriptor whose last word is on the bus in cycle n - 1 has the read of its first cell on the bus in cycle
-// n + 6, and that of the eighth in cycle n + 13. A cell whose last word comes from memory in cycle n - 1 has its header
+// n + 7, and that of the eighth in cycle n + 14. A cell whose last word comes from memory in cycle n - 1 has its header
 // on the network's bus in cycle n. Headers follow each other every words + 2 + OVERHEAD cycles. An answer whose footer
-// is on the bus in cycle n - 1 has the read that it sets off on the bus in cycle n + 6. A block whose last header was
+// is on the bus in cycle n - 1 has the read that it sets off on the bus in cycle n + 7. A block whose last header was
 // taken in cycle n and that is not answered is due in cycle n + TIMEOUT.
 
 `default_nettype none
@@ -193,7 +193,8 @@ module segmentation
   word_t buffer_data;
 
   logic [PageBits-1:0] asked_page;
-  logic [31:0] free_channels;
+  logic has_free;
+  logic [4:0] next_free;
   logic [15:0] asked_pdid;
   logic request_valid, request_ready;
   logic [ChannelBits-1:0] request_channel;
@@ -214,7 +215,8 @@ module segmentation
       .net_data(s_axis_request_tdata),
       .net_last(s_axis_request_tlast),
       .asked_page,
-      .free_channels,
+      .has_free,
+      .next_free,
       .pdid(asked_pdid),
       .post_valid(request_valid),
       .post_ready(request_ready),
@@ -259,7 +261,8 @@ module segmentation
       .rvalid(s_axi_rvalid),
       .rready(s_axi_rready),
       .asked_page,
-      .free_channels,
+      .has_free,
+      .next_free,
       .asked_pdid,
       .request_valid,
       .request_ready,

@@ -1,14 +1,15 @@
 // The segmentation agent: what each channel is at, and what changes it. It cuts transfers into blocks and blocks into
 // cells, and sees each block through to its acknowledgement.
 //
-//   cell to read ┐
-//   due ─────────┤                                             ┌─► cell to be read
-//   answer ──────┤   one a cycle     read ─► change ─► write ──┼─► turns: the channels with cells to be read
-//   sent ────────┼─► in this order ─► cycle 1   cycle 2        └─► state of the channel
-//   fault ───────┤
-//   post ────────┤
-//   mapped ──────┤
-//   load ────────┘
+//   answer ┐
+//   post ──┤ one a
+//   mapped ┤ cycle ─► inputs, as ─┐   cell to read ┐                          ┌─► cell to be read
+//   due ───┘          they come   ├───────────────►┼─► read ─► change ─► write ┼─► turns: the channels with cells to be read
+//   sent, fault ─────────────────►┘   load ────────┘  cycle 1   cycle 2       └─► state of the channel
+//
+// Inputs are dealt with in the order in which they come, so that the turns do not depend on how long each takes: all
+// buffers that are free are filled behind one, before the next. Of those that come in one cycle, an answer goes before a
+// post, that before a time-out, and all before a cell that leaves.
 //
 //   channel    free ─ descriptor ─► posted ─ post ─► running ─ last block acknowledged, or given up ─► free
 //   block      sending ─ last cell sent ─► unacknowledged ─ ACK ─► done: the next block begins in its place
@@ -103,6 +104,8 @@ module segmentation_agent
     output logic [             2:0] change_what
 );
   localparam int Channels = 1 << CHANNEL_BITS;
+  // Cycles by which a timer begins behind the header, so that it ends as an answer of that edge would come.
+  localparam logic [TIME_BITS-1:0] DueIn = 2;
   // A timer that finds its place or the agent taken is up to so many cycles late.
   localparam int MostLate = 4096;
   localparam int BlockBits = $clog2(BLOCK);
@@ -162,12 +165,22 @@ module segmentation_agent
     READ
   } what_t;
 
+  // A cell that has gone, or was dropped.
+  typedef struct packed {
+    logic                    dropped;
+    logic                    last;
+    logic [CHANNEL_BITS-1:0] channel;
+    logic [31:0]             transaction;
+    logic [7:0]              attempt;
+    logic [TIME_BITS-1:0]    at;
+  } gone_t;
+
   typedef struct packed {
     what_t                   what;
     logic [CHANNEL_BITS-1:0] channel;
     logic [31:0]             transaction;
     logic [7:0]              attempt;
-    // Of ANSWER.
+    // Of ANSWER; of SENT and FAULT whether they count.
     logic                    accepted;
     logic                    again;
     // Of DUE the block; of DUE and SENT the time.
@@ -203,28 +216,12 @@ module segmentation_agent
     return '{state: SENDING, index: index, default: '0};
   endfunction
 
-  // --- Cells that have gone, and timers, wait here for their turn ---
+  // --- Inputs, in the order in which they come: of a cycle one of four, and a cell that has gone ---
 
-  logic gone_waits, gone_taken, gone_is_fault, due_waits, due_taken;
-  input_t waiting_gone, waiting_due;
-  // Of a cell that is not its block's last nobody wants to know that it has gone.
-  wire gone_counts = dropped || sent && gone_cell.last;
-
-  fifo #(
-      .WIDTH(1 + CHANNEL_BITS + 40 + TIME_BITS),
-      .DEPTH(32)
-  ) gone (
-      .clk,
-      .reset,
-      .in_valid (gone_counts),
-      .in_ready (sent_ready),
-      .in_data  ({dropped, gone_cell.channel, gone_cell.transaction, gone_cell.attempt, now}),
-      .out_valid(gone_waits),
-      .out_ready(gone_taken),
-      .out_data ({gone_is_fault, waiting_gone.channel, waiting_gone.transaction, waiting_gone.attempt, waiting_gone.at})
-  );
-  assign waiting_gone.what = gone_is_fault ? FAULT : SENT;
-  assign {waiting_gone.accepted, waiting_gone.again, waiting_gone.which} = '0;
+  logic due_waits, due_taken, input_valid, inputs_ready, input_done;
+  input_t waiting_due, offered, next_input;
+  logic is_offered, has_input, has_gone, is_behind;
+  gone_t gone, next_gone;
 
   fifo #(
       .WIDTH(CHANNEL_BITS + 1 + TIME_BITS),
@@ -241,6 +238,55 @@ module segmentation_agent
   );
   assign waiting_due.what = DUE;
   assign {waiting_due.transaction, waiting_due.attempt, waiting_due.accepted, waiting_due.again} = '0;
+
+  always_comb begin
+    is_offered = 1'b1;
+    if (answer_valid)
+      offered = '{
+          what: ANSWER,
+          channel: answer_channel,
+          transaction: answer_transaction,
+          attempt: answer_attempt,
+          accepted: answer_accepted,
+          again: answer_again,
+          default: '0
+      };
+    else if (post_valid) offered = '{what: POST, channel: post_channel, default: '0};
+    else if (mapped_valid) offered = '{what: MAPPED, channel: mapped_channel, default: '0};
+    else begin
+      offered = waiting_due;
+      is_offered = due_waits;
+    end
+  end
+
+  wire takes_input = inputs_ready && !clearing;
+  assign answer_ready = takes_input;
+  assign post_ready = takes_input && !answer_valid;
+  assign mapped_ready = takes_input && !answer_valid && !post_valid;
+  assign due_taken = takes_input && !answer_valid && !post_valid && !mapped_valid;
+  assign sent_ready = inputs_ready;
+  assign gone = '{
+          dropped: dropped,
+          last: gone_cell.last,
+          channel: gone_cell.channel,
+          transaction: gone_cell.transaction,
+          attempt: gone_cell.attempt,
+          at: now + DueIn
+      };
+
+  fifo #(
+      .WIDTH(2 + $bits(input_t) + $bits(gone_t)),
+      .DEPTH(32)
+  ) inputs (
+      .clk,
+      .reset,
+      .in_valid (is_offered && !clearing || sent || dropped),
+      .in_ready (inputs_ready),
+      .in_data  ({is_offered && !clearing, offered, sent || dropped, gone}),
+      .out_valid(input_valid),
+      .out_ready(input_done),
+      .out_data ({has_input, next_input, has_gone, next_gone})
+  );
 
   logic chosen_valid, changing_valid, stays;
   input_t chosen, changing;
@@ -268,45 +314,53 @@ module segmentation_agent
   // Cells that are read from memory or wait for the link.
   logic [$clog2(CELL_BUFFERS+1)-1:0] fetched;
   wire has_buffer = fetched != ($clog2(CELL_BUFFERS + 1))'(CELL_BUFFERS);
-  wire buffer_freed = sent || dropped;
 
   // --- Cycle 1: whose turn, and the channel is read ---
 
+  // Of an input and a cell that has gone in its cycle, the cell is left.
+  wire is_of_gone = !has_input || is_behind;
+  // Buffers are filled behind the change before.
+  wire may_fill = changing.what == READ || changing.what != LOAD && has_buffer;
 
   always_comb begin
     chosen_valid = !clearing && !stays;
     if (turn_valid && has_buffer) chosen = '{what: READ, channel: turn_channel, default: '0};
-    else if (due_waits) chosen = waiting_due;
-    else if (answer_valid)
-      chosen = '{
-          what: ANSWER,
-          channel: answer_channel,
-          transaction: answer_transaction,
-          attempt: answer_attempt,
-          accepted: answer_accepted,
-          again: answer_again,
-          default: '0
-      };
-    else if (gone_waits) chosen = waiting_gone;
-    else if (post_valid) chosen = '{what: POST, channel: post_channel, default: '0};
-    else if (mapped_valid) chosen = '{what: MAPPED, channel: mapped_channel, default: '0};
-    else begin
+    else if (input_valid) begin
+      chosen = next_input;
+      if (is_of_gone)
+        chosen = '{
+            what: next_gone.dropped ? FAULT : SENT,
+            channel: next_gone.channel,
+            transaction: next_gone.transaction,
+            attempt: next_gone.attempt,
+            at: next_gone.at,
+            // Of a cell that is not its block's last nobody wants to know more than that its buffer is free.
+            accepted:
+            next_gone.dropped
+            ||
+            next_gone.last,
+            default: '0
+        };
+      if (changing_valid && may_fill) chosen_valid = 1'b0;
+    end else begin
       chosen = '{what: LOAD, channel: load_channel, default: '0};
       chosen_valid = load_valid && !clearing && !stays;
     end
-    // The table is written at the end of the second cycle: the same channel waits for it. All that begins blocks waits
-    // while buffers are filled.
+    // The table is written at the end of the second cycle: the same channel waits for it.
     if (changing_valid && changing.channel == chosen.channel) chosen_valid = 1'b0;
-    if (changing_valid && changing.what == READ && has_buffer && chosen.what != READ) chosen_valid = 1'b0;
   end
 
+  wire is_input = chosen_valid && chosen.what != READ && chosen.what != LOAD;
+  wire buffer_freed = is_input && is_of_gone;
+  assign input_done = is_input && (is_of_gone || !has_gone);
   assign turn_taken = chosen_valid && chosen.what == READ;
-  assign due_taken = chosen_valid && chosen.what == DUE;
-  assign answer_ready = chosen_valid && chosen.what == ANSWER;
-  assign gone_taken = chosen_valid && (chosen.what == SENT || chosen.what == FAULT);
-  assign post_ready = chosen_valid && chosen.what == POST;
-  assign mapped_ready = chosen_valid && chosen.what == MAPPED;
   assign load_ready = chosen_valid && chosen.what == LOAD;
+
+  always_ff @(posedge clk) begin
+    if (is_input) is_behind <= !input_done;
+    if (reset) is_behind <= 1'b0;
+  end
+
   assign looked_up_channel = stays ? changing.channel : chosen.channel;
 
   channel_t read_channel, kept_channel, channel, changed, written;
@@ -399,14 +453,14 @@ module segmentation_agent
           changed.outstanding[which].next = is_last ? AllRead : named.next + 1'b1;
         end
         SENT:
-        if (is_of_attempt[which] && named.state == SENDING) begin
+        if (changing.accepted && is_of_attempt[which] && named.state == SENDING) begin
           is_changed = 1'b1;
           what_changes = LAST_CELL;
           changed.outstanding[which].state = UNACKNOWLEDGED;
           changed.outstanding[which].deadline = changing.at + Timeouts[named.timeouts];
         end
         FAULT:
-        if (is_of_attempt[which] && named.state == SENDING) begin
+        if (changing.accepted && is_of_attempt[which] && named.state == SENDING) begin
           is_changed = 1'b1;
           what_changes = FAULT_MET;
           changed.outstanding[which].state = FAULTED;

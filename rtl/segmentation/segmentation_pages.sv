@@ -56,9 +56,11 @@ module segmentation_pages
     output logic              rvalid,
     input  wire logic         rready,
 
-    // Requests: the read channels of a page that are free, and its PDID, there one cycle later; a descriptor.
+    // Requests: the read channel of a page that has been free for the longest, if there is one, and its PDID, there one
+    // cycle later; a descriptor.
     input  wire logic  [   PageBits-1:0] asked_page,
-    output logic       [           31:0] free_channels,
+    output logic                         has_free,
+    output logic       [            4:0] next_free,
     output logic       [           15:0] asked_pdid,
     input  wire logic                    request_valid,
     output logic                         request_ready,
@@ -155,11 +157,39 @@ module segmentation_pages
     if (clearing || freed)
       frees[clearing?clear_address[ChannelBits-1:5] : freed_group] <=
           clearing ? '0 : frees[freed_group] ^ (32'd1 << freed_channel[4:0]);
-    free_channels <= ~(posts[{asked_page, 1'b1}] ^ frees[{asked_page, 1'b1}]);
     if (!reset)
       assert (!starts || is_free)
       else $error("a channel is posted twice");
   end
+
+  // The free read channels of each page, in the order in which they became free: how often one has been given and given
+  // back.
+  logic [5:0] given[PAGES];
+  logic [5:0] given_back[PAGES];
+  wire [PageBits-1:0] cleared_page = clear_address[ChannelBits-1-:PageBits];
+  wire [PageBits-1:0] request_page = request_channel[ChannelBits-1-:PageBits];
+  wire [PageBits-1:0] freed_page = freed_channel[ChannelBits-1-:PageBits];
+  wire is_given_back = freed && freed_channel[5];
+
+  always_ff @(posedge clk) begin
+    if (clearing || request_taken)
+      given[clearing?cleared_page : request_page] <= clearing ? '0 : given[request_page] + 1'b1;
+    if (clearing || is_given_back)
+      given_back[clearing?cleared_page : freed_page] <= clearing ? 6'd32 : given_back[freed_page] + 1'b1;
+    has_free <= given[asked_page] != given_back[asked_page];
+  end
+
+  ram #(
+      .WIDTH(5),
+      .DEPTH(PAGES * 32)
+  ) free_channels (
+      .clk,
+      .write(clearing || is_given_back),
+      .write_address(clearing ? {cleared_page, clear_address[4:0]} : {freed_page, given_back[freed_page][4:0]}),
+      .write_data(clearing ? clear_address[4:0] : freed_channel[4:0]),
+      .read_address({asked_page, given[asked_page][4:0]}),
+      .read_data(next_free)
+  );
 
   fifo #(
       .WIDTH(9),

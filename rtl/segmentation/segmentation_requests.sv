@@ -1,8 +1,8 @@
 // The mailbox of the send unit: takes requests of reads of this node's memory, gives each the first free read channel
 // of its page, and answers it.
 //
-//   HEADER ── header ──► BODY ── footer ──► LOOK_UP ──► DECIDE ──► STORE ──► STORED ──► ANSWER_HEADER ──► ANSWER_FOOTER
-//     ▲                                                              └─ descriptor ─► segmentation_pages            │
+//   HEADER ── header ──► BODY ── footer ──► LOOK_UP ──► DECIDE ──► DECIDED ──► STORE ──► ANSWER_HEADER ──► ANSWER_FOOTER
+//     ▲                                                                          └─ descriptor ─► segmentation_pages │
 //     └─────────────────────────────────────────────────────────────────────────────────────────────────────────────┘
 //
 //   verdict: damaged? ── accepted before? ── page? ── PDID? ── a free channel? ──► posted, acknowledged
@@ -13,11 +13,11 @@
 // in the page, protected by the PDID of the request, and completes the read with an RDMA write. Ours: a request is a
 // small packet of a kind of its own; its rank and page name the page; its payload is the source and the destination of
 // a descriptor, as segmentation_pages has them; the order of the verdict, which is that of the small mailbox; the
-// channel of the lowest number; no queue beside the channels, so that a request without one is refused, and its
+// channel that has been free for the longest; no queue beside the channels, so that a request without one is refused, and its
 // packetizer sends it again; no packet without a footer is answered.
 //
 // Cycles: one request at a time. A footer that is on the bus in cycle n - 1 has its channel posted to the agent and the
-// header of its answer on the bus in cycle n + 4, and the read of its first cell in cycle n + 9; the next header is
+// header of its answer on the bus in cycle n + 4, and the read of its first cell in cycle n + 11; the next header is
 // taken in cycle n + 6 at the earliest. A channel counts as free that the agent has freed in cycle n - 1 or before.
 // Where the agent does not take posts, and its queue is full, a request that is accepted waits in STORE, and its answer
 // with it.
@@ -48,9 +48,10 @@ module segmentation_requests
     input  wire word_t net_data,
     input  wire logic  net_last,
 
-    // A page: its read channels that are free, and its PDID, there one cycle later.
+    // A page: the read channel to be given next, if one is free, and the PDID, there one cycle later.
     output logic      [PageBits-1:0] asked_page,
-    input  wire logic [        31:0] free_channels,
+    input  wire logic                has_free,
+    input  wire logic [         4:0] next_free,
     input  wire logic [        15:0] pdid,
 
     // The descriptor of a channel, which starts its transfer.
@@ -70,8 +71,8 @@ module segmentation_requests
     BODY,
     LOOK_UP,
     DECIDE,
+    DECIDED,
     STORE,
-    STORED,
     ANSWER_HEADER,
     ANSWER_FOOTER
   } state_t;
@@ -92,7 +93,6 @@ module segmentation_requests
   wire has_its_words = header.size == 10'(RequestBytes) && words == 2'd2;
   logic damaged, accepted_before, starts;
   kind_t verdict, kind;
-  logic [4:0] first_free;
 
   assign asked_page = interface_number[PageBits-1:0];
 
@@ -116,9 +116,7 @@ module segmentation_requests
     else if (accepted_before) verdict = ACKNOWLEDGEMENT;
     else if (interface_number >= 11'(PAGES)) verdict = REFUSED_INTERFACE;
     else if (header.pdid != pdid) verdict = REFUSED_DOMAIN;
-    else if (free_channels == '0) verdict = REFUSED_FULL;
-    first_free = '0;
-    for (int i = 31; i >= 0; i--) if (free_channels[i]) first_free = 5'(i);
+    else if (!has_free) verdict = REFUSED_FULL;
   end
 
   assign post_valid = state == STORE && starts;
@@ -161,16 +159,16 @@ module segmentation_requests
       end
       LOOK_UP: state <= DECIDE;
       DECIDE: begin
-        state <= STORE;
+        state <= DECIDED;
         kind <= verdict;
         starts <= verdict == ACKNOWLEDGEMENT && !accepted_before;
-        post_channel <= {asked_page, 1'b1, first_free};
+        post_channel <= {asked_page, 1'b1, next_free};
       end
-      STORE: if (post_ready || !starts) state <= STORED;
-      STORED: begin
-        state <= ANSWER_HEADER;
+      DECIDED: begin
+        state <= STORE;
         crc   <= crc_word(CrcStart, word_t'(answer));
       end
+      STORE: if (post_ready || !starts) state <= ANSWER_HEADER;
       ANSWER_HEADER: if (answer_ready) state <= ANSWER_FOOTER;
       default: if (answer_ready) state <= HEADER;
     endcase

@@ -19,7 +19,7 @@ CYCLES = int(os.environ.get("WEFT_RTL_CYCLES", "100000"))
 # Whether read channels are given to requests.
 PAGES = 16
 # From the cycle behind a request's footer: its answer, and the read of its first cell.
-ANSWERED, READ = 4, 9
+ANSWERED, READ = 4, 11
 SYSTEM = 1 << 16
 STARTED, LAST_CELL, ACKNOWLEDGED, FINISHED, AGAIN, FAULT_MET, GIVEN_UP = range(7)
 CHANGES = [STARTED, LAST_CELL, ACKNOWLEDGED, FINISHED, AGAIN, FAULT_MET, GIVEN_UP]
@@ -253,7 +253,7 @@ class Requests:
 
     def reset(self):
         """All channels are free, and no request was accepted."""
-        self.free = [set(range(32)) for _ in range(PAGES)]
+        self.free = [deque(range(32)) for _ in range(PAGES)]
         self.accepted: dict[int, tuple[int, int]] = {}
         self.came: deque[Request] = deque()
         self.expected: deque[tuple[int, list[int]]] = deque()
@@ -308,7 +308,7 @@ class Requests:
     def freed(self, channel: int):
         """A channel is free again."""
         if channel & 32:
-            self.free[channel >> 6].add(channel & 31)
+            self.free[channel >> 6].append(channel & 31)
 
     def verdict(self, request: Request) -> tuple[int, bool]:
         """The kind of the answer, and whether it is an acknowledgement of what was accepted before."""
@@ -329,8 +329,7 @@ class Requests:
             kind, again = self.verdict(request)
             if kind == exanet.ACKNOWLEDGEMENT and not again:
                 self.accepted[request.place] = request.source, request.number
-                channel = min(self.free[request.page])
-                self.free[request.page].remove(channel)
+                channel = self.free[request.page].popleft()
                 transfer = request.transfer
                 transfer.channel = request.page << 6 | 32 | channel
                 transfer.first = self.transactions[transfer.channel]
@@ -463,7 +462,7 @@ async def reads_and_headers_at_their_edges(dut):
             assert words == transfer.cell(0, index)
             headers.append((begun, len(words)))
         asked = [cycle for cycle, _, _ in setup.memory.requests]
-        assert asked[:8] == [n + 6 + place for place in range(len(asked[:8]))], (n, asked)
+        assert asked[:8] == [n + 7 + place for place in range(len(asked[:8]))], (n, asked)
         free = 0
         for (begun, words), answered in zip(headers, setup.memory.answered, strict=True):
             assert begun == max(free, answered + 1), (begun, free, answered)

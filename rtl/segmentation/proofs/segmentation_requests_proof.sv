@@ -1,7 +1,7 @@
 // A read channel is never given to two requests; each request is answered once, in two words; what gets a channel is
 // acknowledged.
 //
-//   requests ──► dut ─┬─ post ──► free: a bit for each read channel ──► dut
+//   requests ──► dut ─┬─ post ──► free: a bit for each read channel ── any that is free ──► dut
 //                     └─ answer      ▲ any channel may be freed in any cycle
 
 `default_nettype none
@@ -22,13 +22,15 @@ module segmentation_requests_proof
     input wire logic         answer_ready,
     input wire logic         frees,
     input wire logic         freed_page,
-    input wire logic [  4:0] freed_channel
+    input wire logic [  4:0] freed_channel,
+    input wire logic [  4:0] offered_channel
 );
   logic net_ready, asked_page, post_valid, answer_valid, answer_last;
   logic [6:0] post_channel;
-  // Read channels that are free, of each page, and those of the page that was asked for in the cycle before.
+  // Read channels that are free, of each page, and one of the page that was asked for in the cycle before.
   logic [1:0][31:0] free;
-  logic [31:0] free_channels;
+  logic has_free;
+  logic [4:0] next_free;
 
   segmentation_requests #(
       .PAGES(PAGES),
@@ -44,7 +46,8 @@ module segmentation_requests_proof
       .net_data,
       .net_last,
       .asked_page,
-      .free_channels,
+      .has_free,
+      .next_free,
       .pdid,
       .post_valid,
       .post_ready,
@@ -66,7 +69,8 @@ module segmentation_requests_proof
   wire posted = post_valid && post_ready;
 
   always_ff @(posedge clk) begin
-    free_channels <= free[asked_page];
+    has_free  <= free[asked_page][offered_channel];
+    next_free <= offered_channel;
     if (frees) free[freed_page][freed_channel] <= 1'b1;
     if (posted) free[post_channel[6]][post_channel[4:0]] <= 1'b0;
     if (taken) in_packet <= !net_last;
@@ -97,9 +101,12 @@ module segmentation_requests_proof
       assert (in_packet == (dut.state == 3'd1));
       assert (open == (dut.state >= 3'd2));
       assert (header_gone == (dut.state == 3'd7));
-      assert (!given || dut.state == 3'd0 || dut.state == 3'd1 || dut.state >= 3'd5);
-      assert (dut.state != 3'd3 || (free_channels & ~free[asked_page]) == '0);
-      assert (dut.state != 3'd4 || !dut.starts || dut.kind == ACKNOWLEDGEMENT);
+      assert (!given || dut.state == 3'd0 || dut.state == 3'd1 || dut.state >= 3'd6);
+      assert (dut.state != 3'd3 || !has_free || free[asked_page][next_free]);
+      assert (!(dut.state inside {3'd4, 3'd5}) || !dut.starts || dut.kind == ACKNOWLEDGEMENT);
+      // As long as a channel is to be given, it is free.
+      assert (dut.state != 3'd4 || !dut.starts || free[dut.post_channel[6]][dut.post_channel[4:0]]);
+      assert (dut.state != 3'd4 || dut.post_channel[6:5] == {asked_page, 1'b1});
     end
   end
 endmodule
