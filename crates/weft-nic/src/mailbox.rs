@@ -34,7 +34,7 @@ pub const MAILBOX: Block = block!(Logic "mailbox");
 /// Cycles from the edge of a footer to answer and entry, at least: one each to check the sum, to look up
 /// queue and number, to decide, and for the queue of verdicts. They are ours, those of `rtl/mailbox`; where
 /// the footer comes soon behind the header, they pass within `check`.
-pub(crate) const VERDICT_CYCLES: u64 = 4;
+pub const VERDICT_CYCLES: u64 = 4;
 
 weft_keys::keys! {
     /// The mailbox's section of a machine file.

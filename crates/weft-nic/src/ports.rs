@@ -241,7 +241,7 @@ pub struct StoredDescriptor {
     pub descriptor: Descriptor,
     /// The transaction of its first block.
     pub first: u32,
-    /// The time at which the last store is at the unit, or the channel is free.
+    /// The time at which the last store is at the unit; where the agent is logic, at which that takes it.
     pub came: Time,
 }
 
@@ -254,8 +254,8 @@ pub struct BlockReply {
     pub id: CellId,
     /// The answer.
     pub answer: Answer,
-    /// Whether the answer is damaged, and says nothing.
-    pub damaged: bool,
+    /// The time at which an agent of logic takes it; `None`: it is damaged, and says nothing.
+    pub taken: Option<Time>,
 }
 
 /// An answer to a small message, as it comes.

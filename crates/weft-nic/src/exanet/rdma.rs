@@ -19,7 +19,7 @@ use crate::host::{Delivered, Host, Message};
 use crate::host_port::HOST_PORT;
 use crate::memory_path::MemoryPath;
 use crate::observer::{BlockChange, Observer as _, Stage, StateChange};
-use crate::ports::{CellArrival, Crossing};
+use crate::ports::{BlockReply, CellArrival, Crossing};
 use crate::rdma::{
     Answer, Arrival, Cell, CellId, ChannelKind, DESCRIPTOR_CHANNEL, Descriptor, EngineContext, LateCell,
     Location, Rdma, RdmaCallbacks, RdmaChange, RdmaPacket, Reply, Task, TransferError, TransferHeader,
@@ -258,8 +258,9 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
     #[inline]
     pub(super) fn rdma_packet(&mut self) -> Option<Packet> {
         let (outgoing, _) = self.with_rdma(|rdma, _, context| rdma.take_outgoing(context));
-        if self.hardware.rdma.may_fetch(&self.parameters.rdma.send) {
-            self.with_rdma(|rdma, path, context| rdma.fetch(path, context));
+        let is_cell = matches!(outgoing, Some(RdmaPacket::Cell(_)));
+        if is_cell && self.hardware.rdma.may_fetch(&self.parameters.rdma.send) {
+            self.with_rdma(|rdma, path, context| rdma.refill(path, context));
         }
         let source = self.fabric.endpoint();
         Some(match outgoing? {
@@ -430,8 +431,9 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         }
     }
 
-    /// An answer to a block of this interface has come.
-    pub(super) fn block_answer(&mut self, id: CellId, answer: Answer) {
-        self.with_rdma(|rdma, _, context| rdma.answer(id, answer, context));
+    /// An answer to a block of this interface has come, from an endpoint.
+    pub(super) fn block_answer(&mut self, from: EndpointId, id: CellId, answer: Answer) {
+        let (taken, _) = self.with_rdma(|rdma, _, context| rdma.answer(id, answer, context));
+        self.port(|| Crossing::BlockAnswered(BlockReply { from, id, answer, taken }));
     }
 }

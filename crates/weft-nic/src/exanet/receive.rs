@@ -111,10 +111,6 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         if (self.hardware.watched || self.hardware.in_place.is_some()) && !self.crosses_port(packet, header) {
             return None;
         }
-        if let Header::BlockAnswer(id, answer) = header {
-            let (from, damaged) = (packet.source, packet.is_corrupted());
-            self.port(|| Crossing::BlockAnswered(BlockReply { from, id, answer, damaged }));
-        }
         match header {
             Header::Small(channel) => self.small(packet, channel).map(Notice::Message),
             Header::ReadRequest(_) => {
@@ -127,10 +123,15 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
                 self.reduction_packet(packet, id, step);
                 None
             }
+            Header::BlockAnswer(id, answer) if packet.is_corrupted() => {
+                let reply = BlockReply { from: packet.source, id, answer, taken: None };
+                self.port(|| Crossing::BlockAnswered(reply));
+                None
+            }
             // A damaged answer says nothing: the packet will be repeated.
             _ if packet.is_corrupted() => None,
             Header::BlockAnswer(id, answer) => {
-                self.block_answer(id, answer);
+                self.block_answer(packet.source, id, answer);
                 None
             }
             Header::Acknowledgement(_) => {

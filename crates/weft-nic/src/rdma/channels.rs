@@ -66,6 +66,8 @@ pub(super) struct Channel {
     pub(super) transactions: u32,
     /// The time at which its next timer fires. One that was set for an earlier block may fire later.
     pub(super) timer: Option<Time>,
+    /// Whether a transfer that has ended has left its turn.
+    has_turn_left: bool,
 }
 
 impl Channel {
@@ -140,8 +142,8 @@ impl Transfers {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Turn {
     pub(super) channel: ChannelId,
-    /// The place of its transfer, which it has until it leaves the round.
-    pub(super) place: u16,
+    /// The place of its transfer; `None`: that has ended, and the channel's next one takes the turn over.
+    pub(super) place: Option<u16>,
 }
 
 /// How a transfer stands after one of its blocks is dealt with.
@@ -258,7 +260,13 @@ impl Busy<'_> {
             && self.transfer.sending().is_some()
         {
             self.transfer.queued = true;
-            self.turns.push_back(Turn { channel: self.id, place });
+            if std::mem::take(&mut self.channel.has_turn_left)
+                && let Some(turn) = self.turns.iter_mut().find(|turn| turn.channel == self.id)
+            {
+                turn.place = Some(place);
+            } else {
+                self.turns.push_back(Turn { channel: self.id, place: Some(place) });
+            }
         }
     }
 }
@@ -337,6 +345,16 @@ impl Channels {
         let channel = channel(pages, id, parameters)?;
         let transfer = transfers.at(channel.transfer?)?;
         Some(Busy { id, channel, transfer, turns, changes })
+    }
+
+    /// The turn is one of a transfer that has ended.
+    #[cold]
+    pub(super) fn pass_turn(&mut self, parameters: &SendParameters) {
+        if let Some(turn) = self.turns.pop_front()
+            && let Some(channel) = channel(&mut self.pages, turn.channel, parameters)
+        {
+            channel.has_turn_left = false;
+        }
     }
 
     /// The channel whose turn it was has had a cell read; whether it `has_more`.
@@ -463,25 +481,49 @@ impl Channels {
         }
     }
 
-    /// The timer of a channel has fired.
+    /// The blocks of a channel that are due, as its timer has fired, and the time at which it is to fire again.
+    pub(super) fn due(
+        &mut self,
+        id: ChannelId,
+        now: Time,
+        parameters: &SendParameters,
+    ) -> (Vec<u32>, Option<Time>) {
+        let Some(busy) = self.fired(id, now, parameters) else { return Default::default() };
+        let Busy { channel, transfer, .. } = busy;
+        let waiting = transfer.blocks.iter().filter(|block| block.state == BlockState::Unacknowledged);
+        let (due, later): (Vec<&Block>, Vec<&Block>) = waiting.partition(|block| block.deadline <= now);
+        let earliest = later.iter().map(|block| block.deadline).min();
+        let timer = channel.arm(earliest.unwrap_or(Time::NEVER));
+        (due.iter().map(|block| transfer.first.wrapping_add(block.index)).collect(), timer)
+    }
+
+    /// The timer of a channel has fired; the channel, if it is running.
+    fn fired(&mut self, id: ChannelId, now: Time, parameters: &SendParameters) -> Option<Busy<'_>> {
+        let channel = channel(&mut self.pages, id, parameters)?;
+        channel.timer = channel.timer.filter(|timer| *timer > now);
+        let is_running = channel.state == ChannelState::Running;
+        self.busy(id, parameters).filter(|_| is_running)
+    }
+
+    /// The time is up of blocks of a channel, or of the block of a transaction alone.
     pub fn expired(
         &mut self,
         id: ChannelId,
+        transaction: Option<u32>,
         now: Time,
         parameters: &SendParameters,
         reliability: &ReliabilityParameters,
     ) -> Expired {
         let mut outcome = Expired::default();
-        let Some(channel) = channel(&mut self.pages, id, parameters) else { return outcome };
-        channel.timer = channel.timer.filter(|timer| *timer > now);
-        if channel.state != ChannelState::Running {
-            return outcome;
-        }
-        let Some(mut busy) = self.busy(id, parameters) else { return outcome };
+        let Some(mut busy) = self.fired(id, now, parameters) else { return outcome };
         let transfer = &mut *busy.transfer;
         let (mut first_gone, mut earliest) = (Time::NEVER, Time::NEVER);
+        let only = transaction.map(|transaction| transaction.wrapping_sub(transfer.first));
+        let is_meant = |block: &Block| only.is_none_or(|only| block.index == only);
         for block in transfer.blocks.iter_mut().filter(|block| block.state == BlockState::Unacknowledged) {
-            if block.deadline > now {
+            if !is_meant(block) {
+                // The timer that has told of this one has been set for the others.
+            } else if block.deadline > now {
                 earliest = earliest.min(block.deadline);
             } else if block.timeouts >= reliability.repetitions {
                 outcome.give_up = true;
@@ -523,8 +565,11 @@ impl Channels {
         let mut busy = self.busy(id, parameters)?;
         busy.channel_event(ChannelEvent::Finish)?;
         let place = busy.channel.transfer.take()?;
-        if busy.transfer.queued {
-            busy.turns.retain(|turn| turn.channel != id);
+        if busy.transfer.queued
+            && let Some(turn) = busy.turns.iter_mut().find(|turn| turn.channel == id)
+        {
+            turn.place = None;
+            busy.channel.has_turn_left = true;
         }
         self.transfers.free(place)
     }

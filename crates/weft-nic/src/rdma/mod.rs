@@ -24,6 +24,7 @@
 //!   acknowledgement.
 //! - Pages that are allocated apart from interfaces: a page has the number of its interface.
 
+mod agent_logic;
 mod blocks;
 mod channel;
 mod channels;
@@ -56,6 +57,7 @@ use crate::memory_path::{MemoryPath, MemoryWrite};
 use crate::ports::{Crossing, StoredDescriptor};
 use crate::reliability::ReliabilityParameters;
 use crate::segmentation::{Agent, SEGMENTATION, SegmentationParameters};
+use crate::server::Service;
 use descriptors::Descriptors;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -95,6 +97,16 @@ pub enum Task {
     GiveUp(ChannelId, TransferError),
     /// A channel's timer.
     Timeout(ChannelId),
+    /// A descriptor comes to the agent of logic.
+    Posted(ChannelId),
+    /// A block whose time is up comes to the agent of logic.
+    Expired(ChannelId, u32),
+    /// The agent of logic deals with an answer.
+    Answered(CellId, Answer),
+    /// The agent of logic deals with a block whose time is up.
+    Due(ChannelId, u32),
+    /// A buffer has become free before this edge of the clock.
+    Fetch,
 }
 
 impl Task {
@@ -107,8 +119,18 @@ impl Task {
             Task::Mapped(channel, transaction) => (3, channel, transaction),
             Task::GiveUp(channel, _) => (4, channel, 0),
             Task::Timeout(channel) => (5, channel, 0),
+            Task::Posted(channel) => (6, channel, 0),
+            Task::Expired(channel, transaction) => (7, channel, transaction),
+            Task::Answered(CellId { channel, transaction, .. }, _) => (8, channel, transaction),
+            Task::Due(channel, transaction) => (9, channel, transaction),
+            Task::Fetch => (10, ChannelId(0), 0),
         };
         kind << 48 | u64::from(channel.0) << 32 | u64::from(transaction)
+    }
+
+    /// Whether it comes to the agent of logic behind all else of its edge.
+    pub fn comes_last(&self) -> bool {
+        matches!(self, Task::Posted(_) | Task::Expired(..))
     }
 }
 
@@ -271,7 +293,7 @@ impl Rdma {
             Some(_) => !self.descriptors.is_empty(),
             None => self.descriptors.held((page, kind)) > 0,
         };
-        if others_wait || !self.take(page, kind, &descriptor, context) {
+        if others_wait || !self.take(page, kind, descriptor, context) {
             self.descriptors.push((page, kind), descriptor);
             self.await_ends(context);
         }
@@ -301,16 +323,20 @@ impl Rdma {
         &mut self,
         page: u32,
         kind: ChannelKind,
-        descriptor: &Descriptor,
+        descriptor: Descriptor,
         context: &mut EngineContext<'_, impl RdmaCallbacks>,
     ) -> bool {
         let now = context.now.max(descriptor.posted);
-        let taken = self.send.channels.post(page, kind, descriptor, &context.parameters.send);
+        let taken = self.send.channels.post(page, kind, &descriptor, &context.parameters.send);
         let Some((channel, first)) = taken else { return false };
-        let Descriptor { destination, bytes, domain, message, watch, posted, to, .. } = *descriptor;
+        let Descriptor { destination, bytes, domain, message, watch, posted, to, .. } = descriptor;
         context.callbacks.announce(to, TransferHeader { destination, bytes, domain, first, message, watch });
+        if context.parameters.has_agent_of_logic() {
+            self.comes(channel, context);
+            return true;
+        }
         if context.callbacks.hears_ports() {
-            let stored = StoredDescriptor { channel, descriptor: *descriptor, first, came: now };
+            let stored = StoredDescriptor { channel, descriptor, first, came: now };
             context.callbacks.port(Crossing::Described(stored));
         }
         let (waited_in, service, starter) = match &context.parameters.send.contexts {
@@ -350,33 +376,20 @@ impl Rdma {
                 self.send.channels.restart(channel, transaction, &context.parameters.send);
             }
             Task::Mapped(channel, transaction) => self.again(channel, transaction, context),
-            Task::Retire(channel, transaction) => {
-                if self.send.channels.is_stalled(channel, &context.parameters.send) {
-                    self.stall_over(channel, transaction, context);
-                }
-                self.retire(channel, transaction, context);
+            Task::Retire(channel, transaction) => self.deal_with_ack(channel, transaction, context),
+            Task::GiveUp(channel, error) => self.give_up(channel, error, context),
+            Task::Posted(channel) => self.posted(channel, context),
+            Task::Expired(channel, transaction) => {
+                self.invoke(Task::Due(channel, transaction), context);
             }
-            Task::GiveUp(channel, error) => {
-                if let Some(descriptor) = self.send.channels.finish(channel, &context.parameters.send) {
-                    self.ended(channel, &descriptor, Err(error), context);
-                }
+            Task::Answered(id, answer) => self.deal_with_answer(id, answer, context),
+            Task::Due(channel, transaction) => self.deal_with_due(channel, transaction, context),
+            Task::Fetch => {}
+            Task::Timeout(channel) if context.parameters.has_agent_of_logic() => {
+                self.time_is_up(channel, context);
             }
             Task::Timeout(channel) => {
-                let expired = self.send.channels.expired(
-                    channel,
-                    context.now,
-                    &context.parameters.send,
-                    &context.parameters.reliability,
-                );
-                if let Some(timer) = expired.timer {
-                    context.callbacks.wake(timer, Task::Timeout(channel));
-                }
-                context.callbacks.timed_out(expired.again.len() as u64 + u64::from(expired.give_up));
-                if let Some(watched) = expired.watched {
-                    let WatchedTimeout { message, started, gone } = watched;
-                    let ended = context.now;
-                    context.delayed(&Delay { message, started, block: Block::TIMEOUT, began: gone, ended });
-                }
+                let expired = self.expired(channel, None, context);
                 if expired.give_up {
                     self.abort(channel, TransferError::TimedOut, context);
                 } else {
@@ -387,6 +400,52 @@ impl Rdma {
             }
         }
         self.fetch(path, context);
+    }
+
+    /// The time of blocks of a channel is up, or of this one alone.
+    fn expired(
+        &mut self,
+        channel: ChannelId,
+        transaction: Option<u32>,
+        context: &mut EngineContext<'_, impl RdmaCallbacks>,
+    ) -> Expired {
+        let (now, parameters) = (context.now, context.parameters);
+        let RdmaParameters { send, reliability, .. } = parameters;
+        let expired = self.send.channels.expired(channel, transaction, now, send, reliability);
+        if let Some(timer) = expired.timer {
+            context.callbacks.wake(timer, Task::Timeout(channel));
+        }
+        context.callbacks.timed_out(expired.again.len() as u64 + u64::from(expired.give_up));
+        if let Some(watched) = &expired.watched {
+            let WatchedTimeout { message, started, gone } = *watched;
+            context.delayed(&Delay { message, started, block: Block::TIMEOUT, began: gone, ended: now });
+        }
+        expired
+    }
+
+    /// The agent deals with an acknowledgement.
+    fn deal_with_ack(
+        &mut self,
+        channel: ChannelId,
+        transaction: u32,
+        context: &mut EngineContext<'_, impl RdmaCallbacks>,
+    ) {
+        if self.send.channels.is_stalled(channel, &context.parameters.send) {
+            self.stall_over(channel, transaction, context);
+        }
+        self.retire(channel, transaction, context);
+    }
+
+    /// The agent gives a channel up.
+    fn give_up(
+        &mut self,
+        channel: ChannelId,
+        error: TransferError,
+        context: &mut EngineContext<'_, impl RdmaCallbacks>,
+    ) {
+        if let Some(descriptor) = self.send.channels.finish(channel, &context.parameters.send) {
+            self.ended(channel, &descriptor, Err(error), context);
+        }
     }
 
     /// The agent has dealt with an acknowledgement.
@@ -416,8 +475,10 @@ impl Rdma {
         }
     }
 
-    fn invoke(&mut self, task: Task, context: &mut EngineContext<'_, impl RdmaCallbacks>) {
-        context.callbacks.wake(self.agent.invoke(context.now, &context.parameters.segmentation).ended, task);
+    fn invoke(&mut self, task: Task, context: &mut EngineContext<'_, impl RdmaCallbacks>) -> Service {
+        let service = self.agent.invoke(context.now, &context.parameters.segmentation);
+        context.callbacks.wake(service.ended, task);
+        service
     }
 
     /// The agent is to have a block sent again.
@@ -427,15 +488,23 @@ impl Rdma {
         transaction: u32,
         context: &mut EngineContext<'_, impl RdmaCallbacks>,
     ) {
-        let service = self.agent.invoke(context.now, &context.parameters.segmentation);
+        let service = self.invoke(Task::Restart(channel, transaction), context);
+        self.agent_stage(channel, service, context);
+    }
+
+    /// Reports how the agent deals with a watched transfer.
+    fn agent_stage(
+        &mut self,
+        channel: ChannelId,
+        Service { came, began, ended }: Service,
+        context: &mut EngineContext<'_, impl RdmaCallbacks>,
+    ) {
         if let Some(busy) = self.send.channels.busy(channel, &context.parameters.send)
             && busy.transfer.descriptor.watch
         {
             let (source, message, block) = (None, busy.transfer.descriptor.message, SEGMENTATION);
-            let (came, began, ended) = (context.now, service.began, service.ended);
             context.callbacks.stage(TransferStage { source, message, block, came, began, ended });
         }
-        context.callbacks.wake(service.ended, Task::Restart(channel, transaction));
     }
 
     fn abort(
@@ -465,8 +534,13 @@ impl Rdma {
             let page = context.parameters.send.place(channel);
             self.descriptors.take(page).map(|next| (page, next))
         };
-        if let Some(((page, kind), next)) = next {
-            let taken = self.take(page, kind, &next, context);
+        if let Some(((page, kind), mut next)) = next {
+            if context.parameters.has_agent_of_logic() {
+                // Its process sees that the channel is free, and stores it.
+                let stored = context.parameters.send.clock.later_edge(context.now, agent_logic::STORED_AFTER);
+                next.posted = next.posted.max(stored);
+            }
+            let taken = self.take(page, kind, next, context);
             debug_assert!(taken, "a channel of the page, or a context, has just become free");
             context.callbacks.space(page, kind);
         }
@@ -513,6 +587,16 @@ impl Rdma {
         self.report(context.callbacks);
     }
 
+    /// A cell has gone, and its buffer may be filled: at once, or for the agent of logic at the next edge.
+    pub fn refill(&mut self, path: &mut MemoryPath<'_>, context: &mut EngineContext<'_, impl RdmaCallbacks>) {
+        let edge = context.parameters.send.clock.edge_at_or_after(context.now);
+        if context.parameters.has_agent_of_logic() && edge > context.now {
+            context.callbacks.wake(edge, Task::Fetch);
+        } else {
+            self.fetch(path, context);
+        }
+    }
+
     /// The time at which there is a packet for the link; [`Time::NEVER`]: not unless something happens.
     #[inline]
     pub fn next_outgoing(&self) -> Time {
@@ -531,7 +615,7 @@ impl Rdma {
     }
 
     /// Takes the next packet for the link, which is [due](Rdma::next_outgoing); answers go first. Call
-    /// [`Rdma::fetch`] afterwards if there is a buffer that it [may fill](Rdma::may_fetch).
+    /// [`Rdma::refill`] behind a cell if there is a buffer that it [may fill](Rdma::may_fetch).
     #[inline]
     pub fn take_outgoing(
         &mut self,
@@ -646,13 +730,16 @@ impl Rdma {
         CellOutcome { stored, notified, repeated, block }
     }
 
-    /// An answer to a block of this node has come.
+    /// An answer to a block of this node has come. Returns when the agent of logic takes it.
     pub fn answer<S: RdmaCallbacks>(
         &mut self,
         id: CellId,
         answer: Answer,
         context: &mut EngineContext<'_, S>,
-    ) {
+    ) -> Option<Time> {
+        if context.parameters.has_agent_of_logic() {
+            return Some(self.answer_comes(id, answer, context));
+        }
         let CellId { channel, transaction, attempt, .. } = id;
         match answer {
             Answer::Ack => {
@@ -687,6 +774,7 @@ impl Rdma {
             }
         }
         self.report(context.callbacks);
+        None
     }
 
     /// A cell has come of a transfer that is not known any more: it has been notified, or given up by its

@@ -211,8 +211,8 @@ impl SendUnit {
             && let Some(&turn) = self.channels.turns.front()
         {
             let id = turn.channel;
-            let Some(transfer) = self.channels.transfers.at(turn.place) else {
-                self.channels.turns.pop_front();
+            let Some(transfer) = turn.place.and_then(|place| self.channels.transfers.at(place)) else {
+                self.channels.pass_turn(parameters);
                 continue;
             };
             let Some(place) = transfer.sending() else {

@@ -8,6 +8,7 @@
 mod allreduce;
 mod mailbox;
 mod packetizer;
+mod segmentation;
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -123,7 +124,7 @@ impl Bench {
 }
 
 fn run(block: &str, cycles: u64, seed: u64) -> Result<String, String> {
-    let machine = weft_machine::load("exanest", &[] as &[&str]).map_err(|errors| errors.to_string())?;
+    let machine = weft_machine::load("exanest", &["nic.segmentation.agent=hardware"]).map_err(|errors| errors.to_string())?;
     let Nic::Exanet(nic) = &machine.nic else { return Err("exanest has another interface".to_owned()) };
     let parameters: ExanetParameters = nic.parameters(0);
     let library = RtlLibrary::find().map_err(|error| error.to_string())?;
@@ -136,6 +137,7 @@ fn run(block: &str, cycles: u64, seed: u64) -> Result<String, String> {
         "allreduce" => allreduce::run(&mut bench, &parameters, end),
         "mailbox" => mailbox::run(&mut bench, &parameters.mailbox, end),
         "packetizer" => packetizer::run(&mut bench, &parameters.packetizer, end),
+        "segmentation" => segmentation::run(&mut bench, &parameters, end),
         _ => Err(format!("there is no random stimulus for {block}")),
     }
 }

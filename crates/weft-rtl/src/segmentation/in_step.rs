@@ -1,10 +1,11 @@
 //! The send unit of the RDMA engine in step with its model.
 //!
-//! The last store of a descriptor is on the bus in the cycle that ends with the edge at which the model has
-//! it in the block. Memory answers when the model's does: the last word of a cell is on the bus in the cycle
-//! that ends with the edge at which the cell is whole. Its read has to be asked for before that, to the byte,
-//! and no earlier than the model asks. The network takes a cell in the cycle in which the model's does. Whose
-//! turn it is: see [`CellTurns`].
+//! The last store of a descriptor is on the bus in the cycle that ends with the edge at which the agent takes
+//! it in the model, and so is the footer of an answer: of two that come within one cycle, one is a cycle later.
+//! Memory answers when the model's does: the last word of a cell is on the bus in the cycle that ends with the
+//! edge at which the cell is whole. Its read has to be asked for before that, to the byte, and no earlier than
+//! the model asks. The network takes a cell in the cycle in which the model's does. Whose turn it is: see
+//! [`CellTurns`].
 //!
 //! # Not modelled
 //! Destination addresses: the model's descriptors have none, and here a transfer goes to the address 0.
@@ -34,8 +35,6 @@ const READ_CHANNEL: u16 = 1 << 5;
 const SYSTEM: u32 = 1 << 16;
 /// Cycles after which the block is at rest, where nothing comes and no answer is awaited.
 const REST: u64 = 64;
-/// Cycles from the end of a transfer to the first store of a descriptor that has waited for its channel.
-const FREED_AFTER: u64 = 4;
 
 /// A word that is stored in a cycle, or later.
 #[derive(Clone, Copy)]
@@ -84,17 +83,17 @@ impl SegmentationInStep {
     /// A process stores a descriptor, or a request has brought it.
     fn described(&mut self, stored: &StoredDescriptor) {
         let StoredDescriptor { channel, descriptor, came, .. } = *stored;
-        // One that has waited for its channel is stored when that is free in the RTL as well.
-        let waited = came > descriptor.posted;
-        let behind = edge(&self.place.clock, came) + if waited { FREED_AFTER + DESCRIPTOR } else { 0 };
+        let behind = edge(&self.place.clock, came);
         let words = self
             .cell(stored, &first_cell(stored))
             .descriptor(whole_words(descriptor.source.address), descriptor.bytes);
         if channel.0 & READ_CHANNEL != 0 {
             self.requests.described(&self.place, words);
         } else {
-            for (place, data) in words.into_iter().enumerate() {
-                let cycle = (behind + place as u64).saturating_sub(DESCRIPTOR);
+            for (place, &data) in words.iter().enumerate() {
+                // A cycle is left for the descriptor of a request, for which the words in front may wait.
+                let early = if place + 1 < words.len() { DESCRIPTOR + 1 } else { DESCRIPTOR };
+                let cycle = (behind + place as u64).saturating_sub(early);
                 let address = u32::from(channel.0) << 6 | (place as u32) << 4;
                 self.stores.push_back(PageStore { cycle, address, data });
             }
@@ -135,9 +134,9 @@ impl SegmentationInStep {
 
     /// An answer to a block comes.
     fn answered(&mut self, reply: &BlockReply, at: Time) {
-        let BlockReply { from, id, answer, damaged } = *reply;
+        let BlockReply { from, id, answer, taken } = *reply;
         let words = BlockAnswerWords { from, to: self.place.endpoint, id, answer };
-        let behind = edge(&self.place.clock, at);
+        let (damaged, behind) = (taken.is_none(), edge(&self.place.clock, taken.unwrap_or(at)));
         let [header, footer] = words.words();
         let footer = footer ^ u128::from(damaged);
         let mut ends = false;

@@ -1,12 +1,11 @@
 //! The turns of cells: what the RTL reads and sends, beside what the model does.
 //!
 //! Each turn is the model's: when it asks for the payload of a cell, when that is whole, and when the network
-//! takes the cell. The RTL has the same turns. As a rule their cells are the same. Where two channels begin
-//! within a few cycles of each other, the RTL may serve them the other way round: then it has the cells of a
-//! channel in their order, each to the bit, but in turns of another.
+//! takes the cell. The RTL asks for the same cells in the same order, some cycles later, and has each for the
+//! network in the same cycle.
 //!
-//! A cell that crosses 4 KB is two bursts in the RTL, and one read in the model: such a read may be held up
-//! by the bursts that are outstanding, and then its cell and those behind it are late by no more than that.
+//! A cell that crosses 4 KB is two bursts in the RTL, and one read in the model: such a read, or one behind
+//! it, may be held up by the bursts that are outstanding, and then its cell is late by no more than that.
 
 use super::WORD;
 use crate::cells::CellMessage;
@@ -19,29 +18,21 @@ use std::collections::VecDeque;
 /// Bytes that a burst does not cross.
 const BORDER: u64 = 4096;
 /// Cycles of the RTL from the model's read to its address on the bus, at most: those of the agent, and of the
-/// reads of seven other cells.
+/// reads of seven other cells and of what has come before them.
 const READ_LATE: u64 = 40;
-/// The same, and cycles by which a cell may be late, where turns are not the model's, or a read is held up.
-const MOST_LATE: u64 = 512;
-/// Turns by which a cell may be early.
-const MOST_EARLY: usize = 16;
 
 /// A burst of reads: its address and its words.
 type Burst = (u64, u64);
 
 /// A cell that the model reads, and the RTL has not asked for.
 struct PendingCell {
-    channel: u16,
+    /// When the model asks for its payload, and when that is whole.
+    from: u64,
+    ready: u64,
     bursts: [Burst; 2],
     /// The words of memory, and those of the cell on the bus.
     memory: Vec<u128>,
     words: VecDeque<u128>,
-}
-
-/// When the model asks for the payload of a cell, and when that is whole.
-struct CellTurn {
-    from: u64,
-    ready: u64,
 }
 
 /// A cell that the RTL has asked for.
@@ -50,8 +41,8 @@ struct AskedCell {
     ready: u64,
     words: VecDeque<u128>,
     begun: bool,
-    /// Whether its read was held up.
-    was_held: bool,
+    /// Cycles for which its reads were held up.
+    held: u64,
 }
 
 /// The cells of a send unit.
@@ -60,7 +51,6 @@ pub(super) struct CellTurns {
     most: u64,
     outstanding: u64,
     pending: VecDeque<PendingCell>,
-    turns: VecDeque<CellTurn>,
     /// The second burst of the cell that the RTL asks for.
     second: Option<Burst>,
     /// Words of memory that are to come, and those whose reads the RTL has asked for.
@@ -69,11 +59,9 @@ pub(super) struct CellTurns {
     cells: VecDeque<AskedCell>,
     /// The cycles from which on the network takes cells.
     sending: VecDeque<u64>,
-    /// Whether the RTL's turns may not be the model's.
-    is_relaxed: bool,
-    /// Whether the next read is held up by those that are outstanding, and whether one of them has just
-    /// ended.
-    is_held: bool,
+    /// Cycles for which the next read is held up by those that are outstanding, and whether one of them has
+    /// just ended.
+    held: u64,
     has_ended: bool,
     /// Cycles by which the last cell was late.
     slip: u64,
@@ -93,14 +81,12 @@ impl CellTurns {
             most,
             outstanding: 0,
             pending: VecDeque::new(),
-            turns: VecDeque::new(),
             second: None,
             data: VecDeque::new(),
             asked: 0,
             cells: VecDeque::new(),
             sending: VecDeque::new(),
-            is_relaxed: false,
-            is_held: false,
+            held: 0,
             has_ended: false,
             slip: 0,
         }
@@ -111,13 +97,9 @@ impl CellTurns {
         // A cell without payload reads a word all the same.
         let words = cell.bytes.get().div_ceil(WORD).max(1);
         let first = words.min((BORDER - address % BORDER) / WORD);
-        self.pending.push_back(PendingCell {
-            channel: cell.id.channel.0,
-            bursts: [(address, first), (address + first * WORD, words - first)],
-            memory: cell.memory_words(),
-            words: cell.words().into(),
-        });
-        self.turns.push_back(CellTurn { from, ready });
+        let bursts = [(address, first), (address + first * WORD, words - first)];
+        let (memory, words) = (cell.memory_words(), cell.words().into());
+        self.pending.push_back(PendingCell { from, ready, bursts, memory, words });
     }
 
     /// The network takes the model's next cell from a cycle on.
@@ -127,7 +109,7 @@ impl CellTurns {
 
     /// The next cycle in which something is to happen.
     pub fn next_cycle(&self) -> Option<u64> {
-        let turn = self.turns.front().map(|turn| turn.from);
+        let turn = self.pending.front().map(|cell| cell.from);
         let data = self.data.front().map(|word| word.cycle);
         turn.into_iter().chain(data).chain(self.sending.front().copied()).min()
     }
@@ -160,17 +142,17 @@ impl CellTurns {
     ) -> Result<(), Difference> {
         let is_full = std::mem::take(&mut self.has_ended) || self.outstanding == self.most;
         if asked.valid == 0 {
-            self.is_held |= is_full && self.turns.front().is_some_and(|turn| turn.from <= cycle);
             if let Some(cell) = self.cells.back_mut().filter(|_| self.second.is_some()) {
-                cell.was_held |= is_full;
+                cell.held += u64::from(is_full);
             }
-            let most = if self.is_relaxed || self.is_held { MOST_LATE } else { READ_LATE };
-            let late = self.turns.front().is_some_and(|turn| turn.from + most <= cycle);
+            let due = self.pending.front().filter(|cell| cell.from <= cycle);
+            self.held += u64::from(is_full && due.is_some());
+            let late = due.is_some_and(|cell| cell.from + READ_LATE + self.held <= cycle);
             return place.compare(cycle, "m_axi_arvalid", 0, late.into());
         }
         let burst = match self.second.take() {
             Some(second) => second,
-            None => self.next_burst(place, cycle, asked)?,
+            None => self.next_burst(place, cycle)?,
         };
         place.compare(cycle, "m_axi_araddr", asked.address, burst.0.into())?;
         place.compare(cycle, "m_axi_arlen", asked.words, burst.1.into())?;
@@ -179,38 +161,20 @@ impl CellTurns {
         Ok(())
     }
 
-    /// The first burst of the cell that the RTL asks for, which has the next turn.
-    fn next_burst(
-        &mut self,
-        place: &BlockPlace,
-        cycle: u64,
-        asked: &AskedBurst,
-    ) -> Result<Burst, Difference> {
-        let due = |turn: &&CellTurn| turn.from <= cycle || self.is_relaxed;
-        let Some(&CellTurn { ready, .. }) = self.turns.front().filter(due) else {
+    /// The first burst of the cell whose turn it is.
+    fn next_burst(&mut self, place: &BlockPlace, cycle: u64) -> Result<Burst, Difference> {
+        let due = self.pending.pop_front().filter(|cell| cell.from <= cycle);
+        let Some(PendingCell { ready, bursts: [first, second], memory, words, .. }) = due else {
             return Err(place.difference(cycle, "m_axi_arvalid", 1, 0));
         };
-        let is_it = |cell: &PendingCell| u128::from(cell.bursts[0].0) == asked.address;
-        let found = self.pending.iter().take(MOST_EARLY).position(is_it).unwrap_or(0);
-        let channel = self.pending.get(found).map(|cell| cell.channel);
-        // Cells of a channel are read in their order.
-        let overtakes = |cell: &PendingCell| Some(cell.channel) == channel;
-        let found = if self.pending.iter().take(found).any(overtakes) { 0 } else { found };
-        self.is_relaxed |= found > 0;
-        let Some(PendingCell { bursts: [first, second], memory, words, .. }) = self.pending.remove(found)
-        else {
-            return Err(place.difference(cycle, "m_axi_arvalid", 1, 0));
-        };
-        self.turns.pop_front();
         self.second = (second.1 > 0).then_some(second);
         let count = memory.len() as u64;
-        for (word, data) in memory.into_iter().enumerate() {
-            let word = word as u64;
+        for (word, data) in (0..).zip(memory) {
             let last = word + 1 == first.1 || word + 1 == count;
             self.data.push_back(BusWord { cycle: (ready + word).saturating_sub(count), data, last });
         }
-        let was_held = std::mem::take(&mut self.is_held);
-        self.cells.push_back(AskedCell { ready, words, begun: false, was_held });
+        let held = std::mem::take(&mut self.held);
+        self.cells.push_back(AskedCell { ready, words, begun: false, held });
         Ok(first)
     }
 
@@ -228,9 +192,8 @@ impl CellTurns {
         };
         let next = self.cells.front();
         let has_begun = next.is_some_and(|cell| cell.begun);
-        let was_held = next.map_or(self.is_held, |cell| cell.was_held);
-        let most = if self.is_relaxed || was_held { MOST_LATE } else { self.slip };
-        if found.valid == 0 && !has_begun && cycle < from + most {
+        let held = next.map_or(self.held, |cell| cell.held);
+        if found.valid == 0 && !has_begun && cycle < from + self.slip + held {
             return Ok(());
         }
         place.compare(cycle, "m_axis_net_tvalid", found.valid, 1)?;
@@ -245,7 +208,6 @@ impl CellTurns {
         if is_last {
             self.cells.pop_front();
             self.sending.pop_front();
-            self.is_relaxed &= !(self.cells.is_empty() && self.pending.is_empty());
         }
         Ok(())
     }
@@ -300,20 +262,19 @@ mod tests {
         turns.compare_read(&place(), cycle, &asked).err().map(|difference| difference.signal)
     }
 
-    /// Catches turns of two channels that have to be the model's, and cells of one channel that need not be
-    /// in their order.
+    /// Catches a cell that is asked for in the turn of another, or too early.
     #[test]
-    fn channels_may_change_turns_and_cells_of_a_channel_may_not() {
-        let mut swapped = turns(&[(1, 0), (2, 0), (1, 1), (2, 1)]);
-        for (cycle, cell) in [(104, (2, 0)), (127, (1, 0)), (150, (2, 1)), (173, (1, 1))] {
-            assert_eq!(ask(&mut swapped, cycle, cell), None);
+    fn turns_are_the_models() {
+        let mut right = turns(&[(1, 0), (2, 0), (1, 1), (2, 1)]);
+        for (cycle, cell) in [(104, (1, 0)), (127, (2, 0)), (150, (1, 1)), (173, (2, 1))] {
+            assert_eq!(ask(&mut right, cycle, cell), None);
         }
         assert_eq!(ask(&mut turns(&[(1, 0), (1, 1)]), 104, (1, 1)), Some("m_axi_araddr"));
-        assert_eq!(ask(&mut turns(&[(1, 0), (2, 0)]), 104, (3, 0)), Some("m_axi_araddr"));
+        assert_eq!(ask(&mut turns(&[(1, 0), (2, 0)]), 104, (2, 0)), Some("m_axi_araddr"));
         assert_eq!(ask(&mut turns(&[(1, 0)]), 99, (1, 0)), Some("m_axi_arvalid"));
     }
 
-    /// Catches a cell that comes to the network a cycle late, where all turns are the model's.
+    /// Catches a cell that comes to the network a cycle late.
     #[test]
     fn a_late_cell_is_told() {
         for (late, told) in [(0, None), (1, Some("m_axis_net_tvalid"))] {
