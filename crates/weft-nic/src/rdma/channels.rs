@@ -87,6 +87,8 @@ impl Channel {
 struct Page {
     write: Vec<Channel>,
     read: Vec<Channel>,
+    /// Read channels that are free again, in the order in which they became so: the unit gives them in turn.
+    free_reads: VecDeque<u16>,
 }
 
 /// A place for a transfer.
@@ -301,7 +303,12 @@ impl Channels {
             ChannelKind::Write => &mut of_page.write,
             ChannelKind::Read => &mut of_page.read,
         };
-        let free = channels.iter().position(|channel| channel.state == ChannelState::Free);
+        let free = match kind {
+            // A process takes the first.
+            ChannelKind::Write => channels.iter().position(|channel| channel.state == ChannelState::Free),
+            ChannelKind::Read if channels.len() < most as usize => None,
+            ChannelKind::Read => of_page.free_reads.pop_front().map(usize::from),
+        };
         let index = free.unwrap_or(channels.len());
         if index >= most as usize {
             return None;
@@ -565,11 +572,17 @@ impl Channels {
         let mut busy = self.busy(id, parameters)?;
         busy.channel_event(ChannelEvent::Finish)?;
         let place = busy.channel.transfer.take()?;
+        let (of_page, kind) = parameters.place(id);
+        let is_read = kind == ChannelKind::Read && parameters.contexts.is_none();
         if busy.transfer.queued
             && let Some(turn) = busy.turns.iter_mut().find(|turn| turn.channel == id)
         {
             turn.place = None;
             busy.channel.has_turn_left = true;
+        }
+        if is_read && let Some(page) = self.pages.get_mut(of_page as usize) {
+            let read_channel = u32::from(id.0) % (parameters.write_channels + parameters.read_channels);
+            page.free_reads.push_back((read_channel - parameters.write_channels) as u16);
         }
         self.transfers.free(place)
     }
