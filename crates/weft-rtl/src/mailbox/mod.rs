@@ -37,6 +37,18 @@ fn check(library: &RtlLibrary, parameters: &ExanetParameters) -> Result<(), RtlE
         let why = format!("an entry has {} and {ENTRY} bytes in the RTL", mailbox.entry);
         return unfit(why, "add --set nic.mailbox.entry=64");
     }
+    let Some(slots) = mailbox.slots else {
+        let rtl = library.parameter(NAME, "SLOTS")?;
+        let why = format!("it takes as many packets as come, and holds {rtl} in the RTL");
+        return unfit(why, &format!("add --set nic.mailbox.slots={rtl}"));
+    };
+    same("nic.mailbox.slots", slots.into(), "SLOTS", "")?;
+    let Some(remembered) = mailbox.remembered else {
+        let rtl = library.parameter(NAME, "REMEMBERED")?;
+        let why = format!("it remembers all packets that it has accepted, and {rtl} in the RTL");
+        return unfit(why, &format!("add --set nic.mailbox.remembered={rtl}"));
+    };
+    same("nic.mailbox.remembered", remembered.into(), "REMEMBERED", "")?;
     Ok(())
 }
 

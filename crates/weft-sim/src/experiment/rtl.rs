@@ -7,7 +7,7 @@ use std::sync::Arc;
 use weft_machine::{Fabric, Machine, Nic};
 use weft_nic::data;
 use weft_nic::edge_form::{EdgeBlockSource, PortUse};
-use weft_nic::ports::{Crossing, PortEvent, SmallPayload};
+use weft_nic::ports::{Arrival, Crossing, PortEvent, SmallPayload};
 use weft_rtl::{BlockName, LockStep, RtlError, RtlInPlace, RtlLibrary, WaveWindow};
 use weft_topo::{Layout, Topology};
 use weft_units::{Bytes, EndpointId, Span, Time};
@@ -187,8 +187,7 @@ impl CarriedBytes {
             Crossing::Stored { parcel, .. } => {
                 parcel.payload = self.of((event.endpoint, parcel.parcel.message), parcel.parcel.bytes);
             }
-            Crossing::Arrived(arrival) => {
-                let packet = &mut arrival.packet;
+            Crossing::Waits(packet) | Crossing::Arrived(Arrival { packet, .. }) => {
                 packet.payload = self.of((packet.from, packet.message), packet.bytes);
             }
             _ => {}
