@@ -92,7 +92,9 @@ module packetizer
     input  wire logic [DATA_WIDTH-1:0] s_axis_net_tdata,
     input  wire logic                  s_axis_net_tlast,
 
-    // A channel goes to another state: for a comparison with the model.
+    // The number of the message whose header is on the bus, and a channel that goes to another state: for a
+    // comparison with the model.
+    output logic [                             31:0] offered_number,
     output logic                                     change_valid,
     output logic [$clog2(INTERFACES * CHANNELS)-1:0] change_channel,
     output logic [                              2:0] change_state
@@ -129,6 +131,7 @@ module packetizer
   logic sent_valid, sent_ready;
   logic [ChannelBits-1:0] sent_channel;
   logic [31:0] sent_number;
+  assign offered_number = sent_number;
 
   logic due_valid, due_ready;
   logic [ChannelBits-1:0] due_channel;
