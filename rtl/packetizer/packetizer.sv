@@ -133,6 +133,9 @@ module packetizer
   logic [31:0] sent_number;
   assign offered_number = sent_number;
 
+  // A packet that waits for the network is withdrawn when its channel is answered.
+  wire left_valid = change_valid && change_state > 3'd1;
+
   logic due_valid, due_ready;
   logic [ChannelBits-1:0] due_channel;
   logic [TimeBits-1:0] due_time;
@@ -248,6 +251,8 @@ module packetizer
         .made_ready,
         .made_channel,
         .made_number,
+        .left_valid,
+        .left_channel(change_channel),
         .looked_up_channel,
         .looked_up_ongoing,
         .looked_up_number,
@@ -261,8 +266,8 @@ module packetizer
         .sent_number,
         .net_valid(m_axis_net_tvalid),
         .net_ready(m_axis_net_tready),
-        .net_data (m_axis_net_tdata),
-        .net_last (m_axis_net_tlast)
+        .net_data(m_axis_net_tdata),
+        .net_last(m_axis_net_tlast)
     );
   end else begin : g_bus
     assign payload_address = looked_up_channel;
@@ -276,6 +281,8 @@ module packetizer
         .made_ready,
         .made_channel,
         .made_number,
+        .left_valid,
+        .left_channel(change_channel),
         .looked_up_channel,
         .looked_up_ongoing,
         .looked_up_number,
@@ -288,8 +295,8 @@ module packetizer
         .sent_number,
         .net_valid(m_axis_net_tvalid),
         .net_ready(m_axis_net_tready),
-        .net_data (m_axis_net_tdata),
-        .net_last (m_axis_net_tlast)
+        .net_data(m_axis_net_tdata),
+        .net_last(m_axis_net_tlast)
     );
   end
 

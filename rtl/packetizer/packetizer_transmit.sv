@@ -1,7 +1,7 @@
 // The way out of the packetizer: header, payload and footer, word by word.
 //
 //   made ─► WAIT ─► LOOK_UP ── still ongoing? ──► prepared ─► HEADER ─► PAYLOAD ─► FOOTER ─► HEADER …
-//                       └─ answered meanwhile: no packet
+//                       └─ answered meanwhile: no packet ◄─┘ before the network takes its header
 //
 // While one packet is on its way the next is prepared: packets follow each other without a gap.
 
@@ -21,6 +21,10 @@ module packetizer_transmit
     output logic                         made_ready,
     input  wire logic [CHANNEL_BITS-1:0] made_channel,
     input  wire logic [            31:0] made_number,
+
+    // A channel that is answered or given up.
+    input wire logic                    left_valid,
+    input wire logic [CHANNEL_BITS-1:0] left_channel,
 
     // The channel, its descriptor and its PDID: there one cycle later.
     output logic         [CHANNEL_BITS-1:0] looked_up_channel,
@@ -59,6 +63,8 @@ module packetizer_transmit
   prepare_state_t prepare_state;
   state_t state;
   logic prepared;
+  // The channel has been left in the cycle of its look-up, which does not show that.
+  logic has_left;
   header_t header;
   packet_t looked_up, next, sending;
 
@@ -68,15 +74,17 @@ module packetizer_transmit
 
   assign made_ready = prepare_state == WAIT && (!prepared || header_taken);
   assign looked_up_channel = made_channel;
-  wire is_due = looked_up_ongoing && looked_up_number == looked_up.number;
+  wire is_left = left_valid && left_channel == looked_up.channel;
+  wire is_due = looked_up_ongoing && looked_up_number == looked_up.number && !has_left && !is_left;
 
   always_ff @(posedge clk) begin
-    if (header_taken) prepared <= 1'b0;
+    if (header_taken || state == HEADER && left_valid && left_channel == next.channel) prepared <= 1'b0;
     unique case (prepare_state)
       WAIT:
       if (made_valid && made_ready) begin
         prepare_state <= LOOK_UP;
         looked_up <= '{channel: made_channel, number: made_number};
+        has_left <= left_valid && left_channel == made_channel;
       end
       default: begin
         prepare_state <= WAIT;

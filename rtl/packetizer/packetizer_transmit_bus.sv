@@ -1,7 +1,7 @@
 // The way out of the packetizer by a bus of 512 bits: a packet is one or two of them.
 //
 //   made ─► WAIT ─► LOOK_UP ── still ongoing? ──► prepared ─► FIRST ── footer on it ──────────► FIRST …
-//                       └─ answered meanwhile: no packet        └─ 3 or 4 words of payload ─► SECOND
+//                       └─ answered meanwhile: no packet ◄─┘  └─ 3 or 4 words of payload ─► SECOND
 //
 //   FIRST   [ header | payload | payload | payload ]      words behind the footer are zero
 //   SECOND  [ payload | footer |   0     |    0    ]
@@ -25,6 +25,10 @@ module packetizer_transmit_bus
     output logic                         made_ready,
     input  wire logic [CHANNEL_BITS-1:0] made_channel,
     input  wire logic [            31:0] made_number,
+
+    // A channel that is answered or given up.
+    input wire logic                    left_valid,
+    input wire logic [CHANNEL_BITS-1:0] left_channel,
 
     // The channel, its descriptor, its PDID and its payload: there one cycle later.
     output logic         [CHANNEL_BITS-1:0] looked_up_channel,
@@ -60,6 +64,8 @@ module packetizer_transmit_bus
   prepare_state_t prepare_state;
   state_t state;
   logic prepared;
+  // The channel has been left in the cycle of its look-up, which does not show that.
+  logic has_left;
   header_t header;
   logic [CHANNEL_BITS-1:0] channel;
   logic [31:0] number;
@@ -71,16 +77,18 @@ module packetizer_transmit_bus
 
   assign made_ready = prepare_state == WAIT && (!prepared || taken && net_last);
   assign looked_up_channel = made_channel;
-  wire is_due = looked_up_ongoing && looked_up_number == number;
+  wire is_left = left_valid && left_channel == channel;
+  wire is_due = looked_up_ongoing && looked_up_number == number && !has_left && !is_left;
 
   always_ff @(posedge clk) begin
-    if (taken && net_last) prepared <= 1'b0;
+    if (taken ? net_last : state == FIRST && is_left) prepared <= 1'b0;
     unique case (prepare_state)
       WAIT:
       if (made_valid && made_ready) begin
         prepare_state <= LOOK_UP;
         channel <= made_channel;
         number <= made_number;
+        has_left <= left_valid && left_channel == made_channel;
       end
       default: begin
         prepare_state <= WAIT;
