@@ -39,7 +39,7 @@ class Card {
         own() = this;
         // A program that calls exit does not come to the end of its card.
         std::atexit([] {
-            Scheduler::check_that_no_kernel_exits();
+            Faults::check_that_no_kernel_exits();
             if (own() != nullptr)
                 own()->tell_of_kernels();
         });
