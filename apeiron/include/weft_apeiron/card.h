@@ -126,7 +126,7 @@ class Card {
         unit.task = scheduler().start(unit.design, [=] { call(arguments.data(), channels); });
     }
 
-    // What each kernel has waited for: the one that waits least is the limit of all.
+    // The waits of each kernel, a line each: the one that waits least is the limit of all.
     std::string explain()
     {
         std::string text;

@@ -56,19 +56,20 @@ class Task {
     // NULL: it is at none.
     Port *port;
     Coroutine coroutine;
-    // When it was started, and its time.
+    // The cycle in which it was started, and the one that it has come to.
     Cycle began = 0, clock = 0;
-    // What it has done in the cycle of its clock: used a stream; nothing, as it has computed up to there; or something
-    // that is not told.
+    // Its last act in the cycle of its clock: it used a stream; did nothing, as it has computed up to there; or did
+    // something else.
     enum class Does { Stream, Nothing, Other } does = Does::Other;
     // Cycles that it has waited for each stream.
     std::map<WaitedFor, Cycle> waited;
-    // What it waits for: the name of a stream; nothing if it can go on.
+    // The stream that it waits for while `waits`.
     std::string stream;
     Access access = Access::Read;
     bool waits = false, waits_at_port = false;
     // It looks at a stream, and goes on when all before its clock has happened.
     bool looks = false;
+    // By channel, the message that it has received last without a place of its own for it.
     std::map<unsigned, std::vector<unsigned char>> received;
 
     bool is_over() const { return coroutine.is_over(); }
@@ -139,18 +140,18 @@ class Scheduler : public Executor {
     // Kernels run until that time, at which the host goes on.
     void run_until(Picoseconds then)
     {
-        settle_until(then);
+        while (step(then, nullptr)) {
+        }
         network_.pass_until(then);
     }
 
     Picoseconds now() { return network_.now(); }
-    Network &network() { return network_; }
 
     // Memory of kernels that lies in DDR.
     void add_ddr(const void *address, std::size_t size) { in_ddr_[static_cast<const char *>(address)] = size; }
     void remove_ddr(const void *address) { in_ddr_.erase(static_cast<const char *>(address)); }
 
-    // What a kernel uses.
+    // For the running kernel.
     Cycle clock() const override { return running_->clock; }
 
     void advance(Cycle to) override
@@ -240,15 +241,8 @@ class Scheduler : public Executor {
     }
 
   private:
-    // No time that a run can come to: half of what there is.
+    // The end of virtual time, so far from NEVER that sums of times do not reach it.
     static constexpr Picoseconds LAST = NEVER / 2;
-
-    // Everything up to that time happens.
-    void settle_until(Picoseconds then)
-    {
-        while (step(then, nullptr)) {
-        }
-    }
 
     // The next thing happens, no later than `then`. Whether something has. `host`: what the host waits for.
     bool step(Picoseconds then, const Task *host)
@@ -366,7 +360,7 @@ class Scheduler : public Executor {
         return found != in_ddr_.begin() && at < (--found)->first + found->second;
     }
 
-    // What each kernel waits for, as sentences.
+    // The streams that kernels wait for, as sentences.
     std::string waiting() const
     {
         std::string told;

@@ -17,7 +17,7 @@
 
 namespace weft_apeiron {
 
-// What `weft apeiron run` says of the machine, in the environment.
+// The machine, as `weft apeiron run` describes it in the environment.
 struct Surroundings {
     // Nodes along x, y and z.
     unsigned nodes[3] = {1, 1, 1};
