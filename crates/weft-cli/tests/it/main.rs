@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod apeiron;
+mod apeiron_figures;
 mod apeiron_kernels;
+mod apeiron_streams;
 mod apenetx;
 mod app;
 mod beside;
