@@ -107,7 +107,7 @@ module mailbox
   if (DATA_WIDTH > 128 && CHECK < SmallWords + 6)
     $fatal(1, "a check of %0d cycles is shorter than a packet takes word by word", CHECK);
 
-  // What is known of a packet when it is whole.
+  // What is known of a packet behind its footer.
   typedef struct packed {
     kind_t                    kind;
     logic                     put;
@@ -123,7 +123,7 @@ module mailbox
   logic clearing;
   logic [$clog2(REMEMBERED)-1:0] clear_address;
 
-  // From mailbox_receive to mailbox_queues and back: the question of a packet that is whole.
+  // From mailbox_receive to mailbox_queues and back: the look-up of a packet's queue.
   logic [InterfaceBits-1:0] asked_interface;
   logic [15:0] queue_pdid, queue_tail, queue_head;
   logic put;
@@ -133,7 +133,7 @@ module mailbox
   verdict_t fallen, verdict;
   logic fallen_valid, verdict_ready, verdict_there, verdict_fits;
 
-  // Words side by side on a bus, and buses of an entry.
+  // Words of a beat, and beats of an entry.
   localparam int Lanes = DATA_WIDTH / 128;
   localparam int Beats = SmallWords / Lanes;
 
@@ -218,7 +218,7 @@ module mailbox
       .out_data (verdict)
   );
 
-  // A word goes to its lane of the bus to memory.
+  // A word goes to its lane of a beat to memory.
   wire [Lanes-1:0] payload_lane = Lanes'(payload_write) << payload_write_address % (SlotBits + 2)'(Lanes);
 
   ram #(

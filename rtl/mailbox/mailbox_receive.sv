@@ -1,4 +1,4 @@
-// The way in of the mailbox: takes packets word by word, keeps their payload, and decides on each that is whole.
+// The receive path of the mailbox: takes packets word by word, stores their payload, and decides on each at its footer.
 //
 //   HEADER ── header ──► BODY ─┬─ payload, written to the packet's slot ─┐
 //     ▲                    ▲   │                                         │

@@ -1,9 +1,9 @@
-// The way out of the packetizer: header, payload and footer, word by word.
+// The transmit path of the packetizer: header, payload and footer, a word a beat.
 //
 //   made ─► WAIT ─► LOOK_UP ── still ongoing? ──► prepared ─► HEADER ─► PAYLOAD ─► FOOTER ─► HEADER …
 //                       └─ answered meanwhile: no packet
 //
-// While one packet is on its way the next is prepared: packets follow each other without a gap.
+// While one packet is on the bus the next is prepared: packets follow each other without a gap.
 
 `default_nettype none
 

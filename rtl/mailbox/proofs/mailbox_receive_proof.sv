@@ -1,4 +1,4 @@
-// The way in of the mailbox takes a packet once and whole: a verdict for each footer, three cycles behind it, and
+// The receive path of the mailbox takes a packet once and whole: a verdict for each footer, three cycles behind it, and
 // never more packets than slots.
 //
 //   network ──► dut ──► verdict      used: packets taken whose slot has not come back
