@@ -19,6 +19,7 @@ module mailbox_receive_proof
     input wire logic [127:0] net_data,
     input wire logic         net_last,
     input wire logic         frees,
+    input wire logic         queue_open,
     input wire logic [ 15:0] queue_pdid,
     input wire logic [ 15:0] queue_head,
     input wire logic [ 15:0] queue_tail
@@ -63,6 +64,7 @@ module mailbox_receive_proof
       .payload_address,
       .payload_data(),
       .asked_interface(),
+      .queue_open,
       .queue_pdid,
       .queue_head,
       .queue_tail,
