@@ -271,9 +271,7 @@ class Setup:
     async def store(self, address: int, value: int):
         """Writes a register, and waits until it is taken."""
         self.registers.write(address, value)
-        await self.bench.until(
-            lambda: not self.registers.queue and not self.registers.current, 20, "a write"
-        )
+        await self.bench.until(lambda: not self.registers.queue and not self.registers.current, 20, "a write")
 
     async def tail(self, interface: int) -> int:
         """The tail of a queue, as its process reads it."""
