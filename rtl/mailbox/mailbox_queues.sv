@@ -148,7 +148,7 @@ module mailbox_queues #(
   end
 
   wire [InterfaceBits-1:0] read_page = araddr[12+:InterfaceBits];
-  assign arready = !rvalid || rready;
+  assign arready = !clearing && (!rvalid || rready);
 
   always_ff @(posedge clk) begin
     if (rready) rvalid <= 1'b0;

@@ -30,7 +30,7 @@ class Memory:
 
     def __init__(self, bench: Bench):
         self.dut, self.random, self.busy = bench.dut, bench.random, 0.0
-        # Bytes on the bus, and buses of an entry.
+        # Bytes of a beat, and beats of an entry.
         self.bytes = len(bench.dut.m_axi_wstrb)
         self.beats = 64 // self.bytes
         self.entries: deque[tuple[int, int, bytes]] = deque()
@@ -390,7 +390,7 @@ async def bad_packets_change_nothing(dut):
     setup.send(setup.packet(3, 1023))
     for flip in [0, 31, 32, 127, 128, 255, 256]:
         setup.send(setup.packet(3, 20), flip)
-    # On a wider bus the header says where a packet ends: there are no others.
+    # In wider beats the header says where a packet ends: there are no others.
     if setup.source.lanes == 1:
         # Words that are missing, and one too many: the size says otherwise, though the check is right.
         for size, payload in [(33, bytes(16)), (16, bytes(32)), (0, bytes(16))]:
