@@ -1,4 +1,4 @@
-"""Simulates blocks with X: after the reset of a block whose registers and memories hold anything, no output that
+"""Simulates blocks with X: registers and memories hold anything at first, and after the reset no output that
 counts is unknown.
 
 Its surroundings are in unknown/NAME_unknown.sv beside it, with assertions of what has to be known. yosys
