@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 from blocks import BLOCKS, BUILD, ROOT, Block
@@ -83,7 +84,12 @@ def check(blocks: list[Block], page: Path, write: bool) -> int:
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, spawn, max_tasks_per_child=1) as pool:
         cells = pool.map(synthesize, *zip(*jobs, strict=True))
-        found = {block.named(variant): of for (block, variant), of in zip(jobs, cells, strict=True)}
+        try:
+            found = {block.named(variant): of for (block, variant), of in zip(jobs, cells, strict=True)}
+        except BrokenProcessPool:
+            # yosys ends its process where it finds an error, and has said which.
+            print("yosys has failed: see build/rtl/synthesis-*.log", file=sys.stderr)
+            return 1
     failed = 0
     for block, variant in jobs:
         name = block.named(variant)

@@ -63,7 +63,7 @@ module timers #(
   logic [CHANNEL_BITS-1:0] found_channel;
   logic [TIME_BITS-1:0] found_time;
   place_t wheel[1 << PlaceBits];
-  initial for (int i = 0; i < 1 << PlaceBits; i++) wheel[i] = '0;
+  initial wheel = '{default: '0};
 
   logic waiting_valid;
   logic [CHANNEL_BITS-1:0] waiting_channel;
