@@ -102,6 +102,8 @@ module mailbox_receive_proof
       // A verdict for each footer, and for nothing else.
       assert ({dut.decided.valid, dut.looked_up.valid, dut.sound.valid} == footers);
       assert (verdict_valid == footers[2]);
+      // Nothing is put into a queue that is not open.
+      assert (!put || queue_open);
       // Nothing is put without an acknowledgement.
       assert (!put || verdict_valid && verdict.kind == ACKNOWLEDGEMENT);
       // Payload of a packet does not reach the next slot.
