@@ -53,10 +53,10 @@ test-long: openmpi recorder provider quick ## More ranks, machines, sizes and ca
 
 rtl-tools: $(STAMPS)/rtl ## Verilator, cocotb, yosys and verible for rtl/, into build/rtl
 
-rtl: $(STAMPS)/rtl ## Lint, prove, test and synthesize rtl/, and build the libweft_rtl.so of weft --rtl
+rtl: $(STAMPS)/rtl ## Build the libweft_rtl.so of weft --rtl; lint, prove, test and synthesize rtl/
+	$(RTL_PYTHON) rtl/run.py library
 	$(RTL_PYTHON) rtl/run.py lint
 	$(RTL_PYTHON) rtl/run.py prove
-	$(RTL_PYTHON) rtl/run.py library
 	$(RTL_PYTHON) rtl/run.py test
 	$(RTL_PYTHON) rtl/run.py synthesis
 

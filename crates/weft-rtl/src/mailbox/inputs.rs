@@ -120,15 +120,18 @@ impl MailboxPorts {
         })
     }
 
-    /// Resets the RTL of an endpoint, and places the queues, before the run's first cycle.
+    /// Resets the RTL of an endpoint, and places the queues, before the run's first cycle. They are open for
+    /// domain 0, as the model's are.
     pub fn reset(&self, rtl: &mut Instance, node: EndpointId, library: &RtlLibrary) -> Result<(), RtlError> {
         let entries = library.parameter(NAME, "ENTRIES")?;
         let clearing = library.parameter(NAME, "REMEMBERED")? + 2;
         reset(rtl, node, clearing)?;
         for interface in 0..library.parameter(NAME, "INTERFACES")? {
-            let address = SYSTEM | (interface as u32) << 12 | 8;
-            self.registers.store(rtl, Some((address, base(interface as u16, entries))));
-            rtl.cycle();
+            let page = SYSTEM | (interface as u32) << 12;
+            for register in [(page, 0), (page | 8, base(interface as u16, entries))] {
+                self.registers.store(rtl, Some(register));
+                rtl.cycle();
+            }
         }
         self.registers.store(rtl, None);
         Ok(())
