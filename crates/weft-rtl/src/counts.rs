@@ -1,4 +1,4 @@
-//! How much of a block has been compared.
+//! Packets and cycles of a block that have been compared.
 
 use crate::library::{Instance, RtlPort};
 

@@ -51,11 +51,10 @@ impl BlockOfEndpoint {
     pub fn begin(
         library: &Arc<RtlLibrary>,
         name: BlockName,
-        endpoint: EndpointId,
-        clock: Clock,
+        place: BlockPlace,
         has_waves: bool,
     ) -> Result<BlockOfEndpoint, RtlError> {
-        let block = name.begin(library, BlockPlace { block: name.name(), endpoint, clock })?;
+        let block = name.begin(library, place)?;
         let counter = Counter::new(block.rtl());
         let recent = has_waves.then(|| RecentChanges::new(block.rtl()));
         Ok(BlockOfEndpoint { name, block, counter, recent })
@@ -86,7 +85,7 @@ impl BlockOfEndpoint {
         Ok(())
     }
 
-    /// Its waves.
+    /// The waves, where they are kept.
     fn waves(&self) -> Option<WavesOfBlock<'_>> {
         let recent = self.recent.as_ref()?;
         Some(WavesOfBlock { name: self.name.name(), rtl: self.block.rtl(), recent })

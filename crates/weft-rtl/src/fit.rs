@@ -105,13 +105,24 @@ impl<'a> Fit<'a> {
     ///
     /// # Errors
     /// The machine has a shorter one.
-    pub fn at_least(&self, key: &str, machine: Span, rtl: u64) -> Result<(), RtlError> {
-        let least = self.clock.cycles(rtl);
+    pub fn at_least(&self, key: &str, machine: Span, least: Span) -> Result<(), RtlError> {
         if machine >= least {
             return Ok(());
         }
-        let why = format!("{key} is {machine}, and the RTL needs {rtl} cycles, {least}");
+        let why = format!("{key} is {machine}, and the RTL needs {least}");
         Err(self.unfit(why, &format!("add --set {key}={least}, or more")))
+    }
+
+    /// A time in which the RTL has nothing else to do.
+    ///
+    /// # Errors
+    /// The machine has a longer one.
+    pub fn at_most(&self, key: &str, machine: Span, most: Span) -> Result<(), RtlError> {
+        if machine <= most {
+            return Ok(());
+        }
+        let why = format!("{key} is {machine}, and {most} at most in the RTL");
+        Err(self.unfit(why, &format!("add --set {key}={most}, or less")))
     }
 
     /// The RTL has pages to which processes store words of the host port.

@@ -3,7 +3,7 @@
 use crate::block::BlockName;
 use crate::counts::Counts;
 use crate::difference::Difference;
-use crate::endpoint::{BlockOfEndpoint, EndpointInStep};
+use crate::endpoint::{BlockOfEndpoint, BlockPlace, EndpointInStep};
 use crate::library::{RtlError, RtlLibrary};
 use crate::waves::{WaveWindow, Waves, WavesError, WrittenWaves};
 use crate::words::edge;
@@ -101,7 +101,8 @@ impl LockStep {
     fn begin(&mut self, endpoint: EndpointId, name: impl Fn(EndpointId) -> String) -> Result<(), RtlError> {
         let has_waves = self.waves.is_some();
         let begin = |block: &BlockName| {
-            BlockOfEndpoint::begin(&self.library, *block, endpoint, self.clock, has_waves)
+            let place = BlockPlace { block: block.name(), endpoint, clock: self.clock };
+            BlockOfEndpoint::begin(&self.library, *block, place, has_waves)
         };
         let blocks = self.blocks.iter().map(begin).collect::<Result<Vec<_>, RtlError>>()?;
         let mut in_step = EndpointInStep { blocks };
@@ -158,7 +159,7 @@ impl LockStep {
         waves.finish_with(difference, &name(endpoint), &in_step.waves(), end).map(Some)
     }
 
-    /// How much of each block has been compared, by endpoint.
+    /// The packets of each block that were compared, by endpoint.
     pub fn counts(&self) -> impl Iterator<Item = (EndpointId, BlockName, Counts)> {
         self.endpoints.iter().flat_map(|(endpoint, in_step)| {
             in_step.blocks.iter().map(|block| (*endpoint, block.name, block.counter.counts))

@@ -1,10 +1,10 @@
-//! How much of RTL a run has compared with the model.
+//! The packets of RTL that a run has compared with the model.
 
 use crate::standard_error::say;
 use weft_results::Ending;
 use weft_sim::experiment::{BlockCompared, ExperimentOptions};
 
-/// How much of each block has been compared, for the JSON document.
+/// The packets of each block that were compared, for the JSON document.
 pub fn compared(options: &ExperimentOptions) -> Vec<BlockCompared> {
     options.rtl.as_ref().map(|rtl| rtl.tally.compared(&rtl.blocks)).unwrap_or_default()
 }

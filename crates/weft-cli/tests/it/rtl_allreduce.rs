@@ -114,7 +114,7 @@ fn an_accelerator_that_differs_is_refused() {
         says.iter().for_each(|part| assert!(said.contains(part), "{options:?}: {said}"));
     };
     refused(&["--set", "nic.allreduce.latency=9 cycles"], &["nic.allreduce.latency", "8 cycles", "LATENCY"]);
-    refused(&["--set", "nic.allreduce.lookup=10ns"], &["lookup takes", "nic.allreduce.lookup=125ns"]);
+    refused(&["--set", "nic.allreduce.lookup=10ns"], &["lookup is 10ns", "nic.allreduce.lookup=26667ps"]);
     refused(&["--rtl-drive"], &["--rtl-drive", "allreduce"]);
 }
 

@@ -1,4 +1,4 @@
-//! What is told of a difference between RTL and model, and where nothing was compared.
+//! The words on a difference between RTL and model, its waves, and runs that compare nothing.
 
 use crate::rtl::{changes_of_fst, changes_of_vcd, latency, library, text};
 use std::collections::BTreeSet;
@@ -104,6 +104,6 @@ fn waves_are_a_plain_file() {
         assert!(output.status.code() == Some(2) && said.contains(says), "{said}");
     };
     refused(waves.to_str().unwrap(), "no plain file");
-    refused("/dev/stdout", "name a file .vcd or .fst");
+    refused("/dev/stdout", "no plain file; name a new file .vcd or .fst");
     assert!(std::fs::symlink_metadata(&waves).unwrap().is_symlink());
 }

@@ -39,13 +39,14 @@ fn the_mend_of_what_does_not_fit_helps() {
         ("packetizer", "nic.host_port.word=32", "nic.host_port.word=16"),
         ("packetizer", "nic.host_port.word=64", "nic.host_port.word=16"),
         ("segmentation", "nic.clock=1MHz", "nic.clock=150MHz"),
-        ("segmentation", "nic.host_port.round_trip=33ns", "nic.host_port.round_trip=33334ps"),
+        ("segmentation", "nic.host_port.round_trip=33ns", "nic.host_port.round_trip=40ns"),
         ("segmentation", "nic.segmentation.hardware_invocation=2 cycles", "=1 cycles"),
-        ("rdma_receive", "nic.host_port.round_trip=26ns", "nic.host_port.round_trip=26667ps"),
+        ("rdma_receive", "nic.host_port.round_trip=26ns", "nic.host_port.round_trip=40ns"),
         ("rdma_receive", "nic.rdma.receive=3 cycles", "nic.rdma.receive=2 cycles"),
         ("allreduce", "nic.clock=151MHz", "nic.clock=150MHz"),
         ("allreduce", "nic.allreduce.lookup=10ns", "nic.allreduce.lookup="),
-        ("allreduce", "nic.host_port.round_trip=5ns", "nic.host_port.round_trip=6667ps"),
+        ("allreduce", "nic.allreduce.lookup=375ns", "nic.allreduce.lookup=300ns"),
+        ("allreduce", "nic.host_port.round_trip=5ns", "nic.host_port.round_trip=13334ps"),
     ] {
         let refused = run(&library, block, &[set]);
         let said = text(&refused.stderr);

@@ -1,8 +1,8 @@
 //! The waves of an endpoint's blocks: their ports, as a VCD or FST file.
 //!
 //! ```text
-//!   ports ── each cycle ──► RecentChanges of a block ─┬─ in the order of cycles ──► Waves of the first endpoint
-//!                                                     └─ at a difference elsewhere ──► Waves of its endpoint
+//!   ports ── each cycle ──► RecentChanges of a block ─┬─ in order of cycles ──► Waves of the first endpoint
+//!                                                     └─ at a difference ─────► Waves of its endpoint
 //! ```
 
 mod fst;
@@ -50,7 +50,7 @@ pub enum WavesError {
         /// The reason.
         error: io::Error,
     },
-    /// A file that would be another's end of a pipe, a device or a folder: a file gets its name when it is whole.
+    /// A pipe, a device or a folder: a file gets its name when it is whole.
     #[error("--waves {}: it is there and no plain file; name a new file .vcd or .fst", .0.display())]
     NoPlainFile(PathBuf),
     /// A window without time in it.

@@ -27,11 +27,11 @@ pub struct RtlOptions {
     pub drive: bool,
     /// The waves of the first run; `None`: none are written.
     pub waves: Option<WavesOptions>,
-    /// How much the runs of these options have compared.
+    /// The packets that the runs of these options have compared.
     pub tally: RtlTally,
 }
 
-/// How much runs have compared: those of options and of their clones.
+/// The packets that runs have compared: those of options and of their clones.
 #[derive(Clone, Debug, Default)]
 pub struct RtlTally(Arc<Mutex<Tallied>>);
 
@@ -43,7 +43,7 @@ struct Tallied {
     at: BTreeMap<EndpointId, String>,
 }
 
-/// How much of a block was compared: none of its outputs were another than the model's.
+/// Packets of a block that were compared: none of its outputs was another than the model's.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct BlockCompared {
     /// The block.
@@ -72,7 +72,7 @@ impl RtlTally {
         }
     }
 
-    /// How much of these blocks was compared.
+    /// The packets of these blocks that were compared.
     pub fn compared(&self, blocks: &[String]) -> Vec<BlockCompared> {
         let tallied = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known: BTreeSet<BlockName> = blocks.iter().filter_map(|name| name.parse().ok()).collect();
