@@ -36,6 +36,8 @@ mod repairs;
 mod replay;
 mod rtl;
 mod rtl_allreduce;
+mod rtl_difference;
+mod rtl_fit;
 mod rtl_rdma;
 mod run;
 mod run_addresses;
