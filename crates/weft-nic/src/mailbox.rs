@@ -53,11 +53,11 @@ weft_keys::keys! {
         entry: Bytes;
         /// From an entry in the cache to its process, which polls.
         poll: Span;
-        /// Packets that it holds until they are answered and their entries written; others wait. Not given: as
-        /// many as come.
+        /// Packets that it holds until they are answered and their entries written; others wait. Not given:
+        /// as many as come.
         slots: Option<u32>;
-        /// Accepted packets that it knows if they come again, a power of two; another takes the place of each in
-        /// time. Not given: all.
+        /// Accepted packets that it knows if they come again, a power of two; another takes the place of each
+        /// in time. Not given: all.
         remembered: Option<u32>;
     }
 }

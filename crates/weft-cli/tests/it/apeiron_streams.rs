@@ -1,7 +1,7 @@
 //! Streams and channels of `weft apeiron`: their words, their depths, and the ways of packets between them.
 
 use crate::apeiron::{
-    Built, TIMED_HOST, design, example, has_compiler, kernel, on_two_nodes, printed, project, refused,
+    Built, TIMED_HOST, design, example, has_compiler, on_two_nodes, printed, project, refused,
 };
 use crate::support::texts;
 use std::path::Path;

@@ -12,8 +12,9 @@
 //!
 //! # Deadlock
 //! An endpoint takes whatever arrives at once, into memory or not at all: no packet waits on a link for an
-//! endpoint, and none at an endpoint for another one to be sent. What a packet sets off, an answer, waits in a queue of its own
-//! that holds one per packet that others have outstanding, and never in the way of what arrives. So no
+//! endpoint, and none at an endpoint for another one to be sent. What a packet sets off, an answer, waits in
+//! a queue of its own that holds one per packet that others have outstanding, and never in the way of what
+//! arrives. So no
 //! class of packets waits for another: for the proof of freedom from deadlock, endpoints are sinks.
 //!
 //! # Source

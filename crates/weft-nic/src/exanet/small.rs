@@ -33,7 +33,7 @@ const CONTROL_WORDS: u64 = 2;
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct CamePacket {
     packet: Packet,
-    /// When it has come.
+    /// Header and tail, as they have come.
     came: Taken,
     channel: ChannelId,
     damaged: bool,
@@ -89,7 +89,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         delivered
     }
 
-    /// What the mailbox sees of a packet.
+    /// A packet as the mailbox sees it.
     fn seen(&self, came: &CamePacket) -> SmallPacket {
         let CamePacket { packet, came: Taken { head, .. }, channel, damaged } = *came;
         let Packet { source: from, message, .. } = packet;
@@ -161,8 +161,8 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         Some(message)
     }
 
-    /// A packet has been acknowledged whose message was here before, or is given up. If it has been put all the
-    /// same, at `put`, its process finds that as it sees the entry.
+    /// A packet has been acknowledged whose message was here before, or is given up. If it has been put all
+    /// the same, at `put`, its process finds that as it sees the entry.
     #[cold]
     fn repeated(&mut self, put: Option<Time>, packet: &SmallPacket) {
         let (hardware, parameters) = (&mut *self.hardware, self.parameters);
@@ -182,8 +182,8 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         }
     }
 
-    /// The verdict of the model's mailbox on a packet whose last word is here now, and the time for it; whether
-    /// it is put.
+    /// The verdict of the model's mailbox on a packet whose last word is here now, and the time for it;
+    /// whether it is put.
     #[inline]
     fn verdict(&mut self, packet: &SmallPacket) -> (Service, Result<bool, Refusal>) {
         let SmallPacket { head, target, damaged, .. } = *packet;

@@ -109,10 +109,10 @@ impl EdgeMailbox for MailboxInPlace {
         let verdict = self.answer(behind);
         self.rtl.restore();
         (self.inputs, self.unanswered) = (inputs, unanswered);
-        if verdict.put {
-            if let Some(tail) = self.tails.get_mut(usize::from(small.to_interface)) {
-                *tail = tail.wrapping_add(1);
-            }
+        if verdict.put
+            && let Some(tail) = self.tails.get_mut(usize::from(small.to_interface))
+        {
+            *tail = tail.wrapping_add(1);
         }
         verdict
     }

@@ -2,8 +2,8 @@
 //!
 //! A packet's words are on the bus from the cycle of its header on, the footer in the cycle that ends with
 //! the edge of its tail. The head of its queue is written in the cycle of the footer, as far as the process
-//! has moved it by then. A packet for which the model has no slot is on the bus all the same, and the RTL takes
-//! its header in the model's cycle.
+//! has moved it by then. A packet for which the model has no slot is on the bus all the same, and the RTL
+//! takes its header in the model's cycle.
 
 use super::inputs::{Beat, MailboxInputs, MailboxPorts, OnBus, begin, message};
 use super::{ENTRY, NAME, base, check};
