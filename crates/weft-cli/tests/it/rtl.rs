@@ -277,6 +277,26 @@ fn traffic_runs_with_rtl_in_step() {
     assert!(text(&output.stderr).contains("--layer nic"), "{}", text(&output.stderr));
 }
 
+/// Catches RTL and model that part in an incast, which fills the mailbox's slots and its table of accepted
+/// packets: packets wait, are repeated meanwhile, and are answered before their repetition has left.
+#[test]
+fn an_incast_is_the_models_in_step_and_in_its_place() {
+    let Some(library) = library("") else { return };
+    let traffic = |options: &[&str]| {
+        let mut weft = Command::new(env!("CARGO_BIN_EXE_weft"));
+        weft.args(["traffic", "-m", "exanest", "--pattern", "incast", "--size", "64", "--json"])
+            .args(options);
+        let output = weft.env("WEFT_RTL_LIBRARY", &library).output().unwrap();
+        assert!(output.status.success(), "{options:?}: {}", text(&output.stderr));
+        rows(&serde_json::from_slice(&output.stdout).unwrap())
+    };
+    let with = ["--rtl", "mailbox,packetizer"];
+    for (messages, drive) in [("5", &["--rtl-drive"][..]), ("10", &[]), ("30", &[])] {
+        let plain = ["--messages", messages];
+        assert_eq!(traffic(&[&plain[..], &with, drive].concat()), traffic(&plain), "{messages} messages");
+    }
+}
+
 /// Catches a mailbox with buses of 512 bits that is not the model's, for packets of all lengths; and a
 /// packetizer of another clock that is taken for one of this machine.
 #[test]
