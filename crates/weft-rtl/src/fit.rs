@@ -51,7 +51,7 @@ impl<'a> Fit<'a> {
     /// The machine has another.
     pub fn same(&self, key: &'static str, machine: u64, parameter: &'static str) -> Result<(), RtlError> {
         let rtl = self.library.parameter(self.block, parameter)?;
-        self.parameter(machine == rtl, (key, parameter), machine, rtl)
+        if machine == rtl { Ok(()) } else { Err(self.differs(key, parameter, [&machine, &rtl])) }
     }
 
     /// A number that is a parameter of the RTL, and that machines need not have.
@@ -86,7 +86,7 @@ impl<'a> Fit<'a> {
     ) -> Result<(), RtlError> {
         let rtl = self.library.parameter(self.block, parameter)?;
         let (machine, rtl) = (Cycles(machine.into()), Cycles(rtl));
-        self.parameter(machine == rtl, (key, parameter), machine, rtl)
+        if machine == rtl { Ok(()) } else { Err(self.differs(key, parameter, [&machine, &rtl])) }
     }
 
     /// Cycles that are a parameter of the RTL, and that machines have as a time.
@@ -106,7 +106,7 @@ impl<'a> Fit<'a> {
             let why = format!("{key} of {machine} is not the {rtl} cycles of the RTL at nic.clock");
             return Err(self.unfit(why, "add --set nic.clock=150MHz"));
         }
-        self.parameter(equal, (key, parameter), machine, self.clock.cycles(rtl))
+        if equal { Ok(()) } else { Err(self.differs(key, parameter, [&machine, &self.clock.cycles(rtl)])) }
     }
 
     /// A value that the RTL has without a parameter.
@@ -188,17 +188,9 @@ impl<'a> Fit<'a> {
         RtlError::Unfit { block: self.block, why, mend: mend.to_owned() }
     }
 
-    fn parameter<T: Display>(
-        &self,
-        equal: bool,
-        (key, parameter): (&'static str, &'static str),
-        machine: T,
-        rtl: T,
-    ) -> Result<(), RtlError> {
-        if equal {
-            return Ok(());
-        }
-        let (block, machine, rtl) = (self.block, machine.to_string(), rtl.to_string());
-        Err(RtlError::Parameter { block, key, machine, rtl, parameter })
+    /// A key whose value for the machine is not that of the RTL.
+    fn differs(&self, key: &'static str, parameter: &'static str, values: [&dyn Display; 2]) -> RtlError {
+        let [machine, rtl] = values.map(|value| value.to_string());
+        RtlError::Parameter { block: self.block, key, machine, rtl, parameter }
     }
 }

@@ -3,7 +3,7 @@
 //! resets in the middle.
 
 use crate::{Bench, Bins};
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use weft_nic::gvas::Pdid;
 use weft_nic::mailbox::{Envelope, Mailbox, MailboxParameters, Refusal, Taken};
 use weft_nic::packetizer::ChannelId;
@@ -53,7 +53,7 @@ struct Stimulus<'a> {
     waiting: VecDeque<(SmallPacket, Taken)>,
     /// The packets that were accepted last since the reset, and the numbers of all.
     accepted: VecDeque<SmallPacket>,
-    numbers: HashSet<(EndpointId, u32)>,
+    numbers: BTreeSet<(EndpointId, u32)>,
     seen: Coverage,
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn run(bench: &mut Bench, parameters: &MailboxParameters, end: Time) 
         number: u32::MAX - 999,
         waiting: VecDeque::new(),
         accepted: VecDeque::new(),
-        numbers: HashSet::new(),
+        numbers: BTreeSet::new(),
         seen: Coverage::default(),
     };
     stimulus.open(Time::ZERO);
