@@ -198,7 +198,14 @@ pub struct Mailbox {
     /// Queues in use; others take no memory.
     queues: Vec<Queue>,
     checks: Server,
-    /// When the slots of packets that have been taken are free again, ascending.
+    /// `None` before the first packet, or where nothing limits them: an idle mailbox is small.
+    taken: Option<Box<TakenPackets>>,
+}
+
+/// The packets that have been taken.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+struct TakenPackets {
+    /// When their slots are free again, ascending.
     slots: VecDeque<Time>,
     /// The edge from which on words come again behind those that have waited.
     words_from: Time,
@@ -244,29 +251,31 @@ impl Mailbox {
 
     /// Whether a packet was accepted before, and is remembered.
     pub fn has_accepted(&self, source: EndpointId, number: u32) -> bool {
-        let place = place_of(source, number, self.accepted.len());
-        self.accepted.get(place).is_some_and(|accepted| *accepted == Some((source, number)))
+        let Some(TakenPackets { accepted, .. }) = self.taken.as_deref() else { return false };
+        let place = place_of(source, number, accepted.len());
+        accepted.get(place).is_some_and(|accepted| *accepted == Some((source, number)))
     }
 
     /// A packet is accepted.
     #[inline]
     pub fn accept(&mut self, source: EndpointId, number: u32, parameters: &MailboxParameters) {
         let Some(places) = parameters.remembered else { return };
-        if self.accepted.is_empty() {
-            self.accepted = vec![None; places as usize];
+        let TakenPackets { accepted, .. } = &mut **self.taken.get_or_insert_default();
+        if accepted.is_empty() {
+            *accepted = vec![None; places as usize];
         }
-        let place = place_of(source, number, self.accepted.len());
-        self.accepted[place] = Some((source, number));
+        let place = place_of(source, number, accepted.len());
+        accepted[place] = Some((source, number));
     }
 
     /// When a packet of so many words is taken: as it has come, or later where all slots are taken, or where
     /// those before it have waited.
     #[inline]
     pub fn takes(&self, came: Taken, words: u64, parameters: &MailboxParameters) -> Taken {
-        let (clock, held) = (&parameters.clock, self.slots.len());
-        let slots = parameters.slots.map_or(usize::MAX, |slots| slots as usize);
-        let free = held.checked_sub(slots).and_then(|first| self.slots.get(first)).copied();
-        let may = free.unwrap_or_default().max(self.words_from);
+        let Some(TakenPackets { slots, words_from, .. }) = self.taken.as_deref() else { return came };
+        let (clock, most) = (&parameters.clock, parameters.slots.map_or(usize::MAX, |slots| slots as usize));
+        let free = slots.len().checked_sub(most).and_then(|first| slots.get(first)).copied();
+        let may = free.unwrap_or_default().max(*words_from);
         if may <= clock.edge_at_or_after(came.head) {
             return came;
         }
@@ -279,13 +288,14 @@ impl Mailbox {
         if parameters.slots.is_none() {
             return;
         }
+        let TakenPackets { slots, words_from, .. } = &mut **self.taken.get_or_insert_default();
         if taken != came {
-            self.words_from = parameters.clock.edge_at_or_after(taken.tail);
+            *words_from = parameters.clock.edge_at_or_after(taken.tail);
         }
-        while self.slots.front().is_some_and(|free| *free <= taken.head) {
-            self.slots.pop_front();
+        while slots.front().is_some_and(|free| *free <= taken.head) {
+            slots.pop_front();
         }
-        self.slots.push_back(written);
+        slots.push_back(written);
     }
 
     /// The block looks at a packet whose header has come at `head`, and which is whole at `tail`: its time,

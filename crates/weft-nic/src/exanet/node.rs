@@ -10,7 +10,7 @@ use super::check::DamageCheck;
 use super::post::Posts;
 use super::receive::Notice;
 use super::reduction::Reductions;
-use super::small::CamePacket;
+use super::small::WaitingPackets;
 use super::transmit::Transmit;
 use super::{Announcement, ExanetNic, ExanetParameters, ExanetTimer};
 use crate::edge_form::{EdgeBlocks, EdgeMailbox, EdgePacketizer};
@@ -39,8 +39,8 @@ pub struct Hardware<H: Host> {
     pub(super) memory: MemoryBlocks,
     pub(super) packetizer: Packetizer,
     pub(super) mailbox: Mailbox,
-    /// Small messages that wait for a slot of the mailbox, in the order in which they have come.
-    pub(super) waiting: VecDeque<CamePacket>,
+    /// Small messages that wait for a slot of the mailbox; `None` before the first.
+    pub(super) waiting: Option<Box<WaitingPackets>>,
     pub(super) rdma: Rdma,
     /// `None` before the first reduction: most nodes of most machines have none.
     pub(super) reductions: Option<Box<Reductions>>,
@@ -95,7 +95,7 @@ impl<H: Host> Hardware<H> {
             memory: MemoryBlocks::default(),
             packetizer: Packetizer::default(),
             mailbox: Mailbox::default(),
-            waiting: VecDeque::new(),
+            waiting: None,
             rdma: Rdma::default(),
             reductions: None,
             transmit: Transmit::default(),

@@ -22,6 +22,7 @@ use crate::packetizer::ChannelId;
 use crate::ports::{Arrival, Crossing, PortEvent, SmallPacket, Verdict};
 use crate::server::Service;
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 use weft_fabric::{InterfaceContext, Packet};
 use weft_units::{Bytes, Time};
 
@@ -31,12 +32,18 @@ const CONTROL_WORDS: u64 = 2;
 
 /// A small message that has come.
 #[derive(Clone, Copy, Serialize, Deserialize)]
-pub(super) struct CamePacket {
+struct CamePacket {
     packet: Packet,
     /// Header and tail, as they have come.
     came: Taken,
     channel: ChannelId,
     damaged: bool,
+}
+
+/// Small messages that wait for a slot of the mailbox, in the order in which they have come.
+#[derive(Default, Serialize, Deserialize)]
+pub(super) struct WaitingPackets {
+    packets: VecDeque<CamePacket>,
 }
 
 impl CamePacket {
@@ -52,8 +59,9 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         let damaged = self.hardware.check.finds(packet, self.fabric.endpoint(), parameters.check);
         let came = Taken { head: now - packet.serialization(), tail: now };
         let came = CamePacket { packet: *packet, came, channel, damaged };
-        let Hardware { waiting, mailbox, .. } = &mut *self.hardware;
-        if waiting.is_empty() && mailbox.takes(came.came, came.words(), &parameters.mailbox) == came.came {
+        let Hardware { waiting, mailbox, .. } = &*self.hardware;
+        let is_first = waiting.as_ref().is_none_or(|waiting| waiting.packets.is_empty());
+        if is_first && mailbox.takes(came.came, came.words(), &parameters.mailbox) == came.came {
             return self.taken(&came, came.came);
         }
         self.wait(came);
@@ -65,8 +73,9 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
     fn wait(&mut self, came: CamePacket) {
         let packet = self.seen(&came);
         self.port(|| Crossing::Waits(packet));
-        self.hardware.waiting.push_back(came);
-        if self.hardware.waiting.len() == 1 {
+        let waiting = self.hardware.waiting.get_or_insert_default();
+        waiting.packets.push_back(came);
+        if waiting.packets.len() == 1 {
             self.await_slot();
         }
     }
@@ -74,7 +83,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
     /// Has the first packet that waits taken when there is a slot for it.
     fn await_slot(&mut self) {
         let Hardware { waiting, mailbox, .. } = &*self.hardware;
-        let Some(first) = waiting.front() else { return };
+        let Some(first) = waiting.as_ref().and_then(|waiting| waiting.packets.front()) else { return };
         let taken = mailbox.takes(first.came, first.words(), &self.parameters.mailbox);
         self.fabric.set_timer(taken.tail, ExanetTimer::Slot);
     }
@@ -82,7 +91,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
     /// The first packet that has waited has been taken, with its last word now.
     #[cold]
     pub(super) fn slot_taken(&mut self) -> Option<Delivered<H::Header>> {
-        let came = self.hardware.waiting.pop_front()?;
+        let came = self.hardware.waiting.as_mut()?.packets.pop_front()?;
         let taken = self.hardware.mailbox.takes(came.came, came.words(), &self.parameters.mailbox);
         let delivered = self.taken(&came, taken);
         self.await_slot();
