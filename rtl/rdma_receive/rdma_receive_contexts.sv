@@ -135,10 +135,10 @@ module rdma_receive_contexts
   wire has_context = in_use != ($clog2(CONTEXTS + 1))'(CONTEXTS);
   wire closes = !cell_valid && (!has_context || is_full);
 
-  // Of channels and of sources low numbers are the most in use: the bits of the latter are turned round.
-  logic [PlaceBits-1:0] turned_source;
-  always_comb for (int i = 0; i < PlaceBits; i++) turned_source[i] = arrived.source[PlaceBits-1-i];
-  assign place = closes ? closed_place[PlaceBits-1:0] : arrived.identity.channel[PlaceBits-1:0] ^ turned_source;
+  // Of channels and of sources low numbers are the most in use: the bits of the latter are reversed.
+  logic [PlaceBits-1:0] reversed_source;
+  always_comb for (int i = 0; i < PlaceBits; i++) reversed_source[i] = arrived.source[PlaceBits-1-i];
+  assign place = closes ? closed_place[PlaceBits-1:0] : arrived.identity.channel[PlaceBits-1:0] ^ reversed_source;
   // The table is written at the end of the second cycle: the same place waits for it.
   assign chosen_valid = !clearing && (cell_valid || closes) && !(changing_valid && changing_place == place);
   assign cell_ready = chosen_valid && !closes;
@@ -308,7 +308,7 @@ module rdma_receive_contexts
   assign change_valid = changing_valid && !changing_closes;
   assign change_what = what;
 
-  // Before its first reset it holds anything.
+  // Before the first reset its registers are unknown.
   logic was_reset;
   initial was_reset = 1'b0;
   wire [1:0] used_before = 2'(connection.contexts[0].receiving) + 2'(connection.contexts[1].receiving);

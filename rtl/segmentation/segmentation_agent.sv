@@ -11,7 +11,7 @@
 // buffers that are free are filled behind one, before the next. Of those that come in one cycle, an answer goes before a
 // post, that before a time-out, and all before a cell that leaves.
 //
-//   channel    free ─ descriptor ─► posted ─ post ─► running ─ last block acknowledged, or given up ─► free
+//   channel    available ─ descriptor ─► posted ─ post ─► running ─ last block acknowledged, or given up ─► available
 //   block      sending ─ last cell sent ─► unacknowledged ─ ACK ─► done: the next block begins in its place
 //                ▲  └─ page fault ─► faulted ─ mapped ─┐ │
 //                └───── again: NACK, or time is up ────┴─┘
@@ -41,7 +41,7 @@ module segmentation_agent
     input wire logic clk,
     input wire logic reset,
 
-    // After a reset all channels become free, one a cycle.
+    // After a reset all channels become available, one a cycle.
     output logic                         clearing,
     output logic      [CHANNEL_BITS-1:0] clear_address,
     input  wire logic [   TIME_BITS-1:0] now,
@@ -571,7 +571,7 @@ module segmentation_agent
       assert (!turn_again || turn_ready)
       else $error("a channel has two turns");
       assert (!(changing_valid && changing.what == POST && channel.running))
-      else $error("a descriptor for a channel that is not free");
+      else $error("a descriptor for a channel that is not available");
     end
     if (reset) fetched <= '0;
   end
