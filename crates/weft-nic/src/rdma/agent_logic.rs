@@ -14,13 +14,15 @@
 //! of reads, descriptors, and blocks whose time is up.
 
 use super::transfer::{Answer, CellId, ChannelId, Refusal, TransferError};
-use super::{EngineContext, Expired, Rdma, RdmaCallbacks, RdmaParameters, Task};
+use super::{EngineContext, Expired, RDMA_CHANNEL, Rdma, RdmaCallbacks, RdmaParameters, Task, TransferStage};
+use crate::host_port::HOST_PORT;
+use crate::memory_path::MemoryPath;
 use crate::ports::{Crossing, StoredDescriptor};
 use crate::segmentation::SegmentationParameters;
 use weft_units::Time;
 
-/// Cycles from the end of a transfer to the last store of a descriptor that has waited for its channel.
-pub(super) const STORED_AFTER: u64 = 16;
+/// Cycles from the end of a transfer until a process that waits for its channel has seen that, and stores.
+pub(super) const SEEN_AFTER: u64 = 16;
 
 impl RdmaParameters {
     /// Whether the agent is logic, of a unit with channels of pages. caRVnet's, with contexts, is not compared.
@@ -42,6 +44,33 @@ impl Rdma {
             self.posted(channel, context);
         }
         self.report(context.callbacks);
+    }
+
+    /// A process has seen that a channel is free: it stores the descriptor that has waited for it.
+    pub(super) fn store_next(
+        &mut self,
+        channel: ChannelId,
+        path: &mut MemoryPath<'_>,
+        context: &mut EngineContext<'_, impl RdmaCallbacks>,
+    ) {
+        let parameters = &context.parameters.send;
+        let (page, kind) = parameters.place(channel);
+        if !self.send.channels.has_free(page, kind, parameters) {
+            return;
+        }
+        let Some(mut next) = self.descriptors.take((page, kind)) else { return };
+        let stored = path.port.store(context.now, parameters.descriptor, path.port_parameters);
+        if next.watch {
+            let (source, message) = (None, next.message);
+            let mut stage = |block, came, began, ended| {
+                context.callbacks.stage(TransferStage { source, message, block, came, began, ended });
+            };
+            stage(RDMA_CHANNEL, next.posted, context.now, context.now);
+            stage(HOST_PORT, context.now, stored.began, stored.ended);
+        }
+        next.posted = stored.ended;
+        let taken = self.take(page, kind, next, context);
+        debug_assert!(taken, "a channel of the page is free");
     }
 
     /// A descriptor comes to the agent.

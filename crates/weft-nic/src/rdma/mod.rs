@@ -107,6 +107,8 @@ pub enum Task {
     Due(ChannelId, u32),
     /// A buffer has become free before this edge of the clock.
     Fetch,
+    /// A process that waits for a channel has seen that this one is free.
+    Store(ChannelId),
 }
 
 impl Task {
@@ -124,6 +126,7 @@ impl Task {
             Task::Answered(CellId { channel, transaction, .. }, _) => (8, channel, transaction),
             Task::Due(channel, transaction) => (9, channel, transaction),
             Task::Fetch => (10, ChannelId(0), 0),
+            Task::Store(channel) => (11, channel, 0),
         };
         kind << 48 | u64::from(channel.0) << 32 | u64::from(transaction)
     }
@@ -385,6 +388,7 @@ impl Rdma {
             Task::Answered(id, answer) => self.deal_with_answer(id, answer, context),
             Task::Due(channel, transaction) => self.deal_with_due(channel, transaction, context),
             Task::Fetch => {}
+            Task::Store(channel) => self.store_next(channel, path, context),
             Task::Timeout(channel) if context.parameters.has_agent_of_logic() => {
                 self.time_is_up(channel, context);
             }
@@ -528,18 +532,20 @@ impl Rdma {
     ) {
         self.under_way -= 1;
         context.callbacks.ended(descriptor, outcome);
+        let page = context.parameters.send.place(channel);
+        if context.parameters.has_agent_of_logic() {
+            if self.descriptors.held(page) > 0 {
+                let seen = context.parameters.send.clock.later_edge(context.now, agent_logic::SEEN_AFTER);
+                context.callbacks.wake(seen, Task::Store(channel));
+            }
+            return;
+        }
         let next = if context.parameters.send.contexts.is_some() {
             self.descriptors.take_in_turn()
         } else {
-            let page = context.parameters.send.place(channel);
             self.descriptors.take(page).map(|next| (page, next))
         };
-        if let Some(((page, kind), mut next)) = next {
-            if context.parameters.has_agent_of_logic() {
-                // Its process sees that the channel is free, and stores it.
-                let stored = context.parameters.send.clock.later_edge(context.now, agent_logic::STORED_AFTER);
-                next.posted = next.posted.max(stored);
-            }
+        if let Some(((page, kind), next)) = next {
             let taken = self.take(page, kind, next, context);
             debug_assert!(taken, "a channel of the page, or a context, has just become free");
             context.callbacks.space(page, kind);

@@ -124,7 +124,8 @@ impl Bench {
 }
 
 fn run(block: &str, cycles: u64, seed: u64) -> Result<String, String> {
-    let machine = weft_machine::load("exanest", &["nic.segmentation.agent=hardware"]).map_err(|errors| errors.to_string())?;
+    let machine = weft_machine::load("exanest", &["nic.segmentation.agent=hardware"])
+        .map_err(|errors| errors.to_string())?;
     let Nic::Exanet(nic) = &machine.nic else { return Err("exanest has another interface".to_owned()) };
     let parameters: ExanetParameters = nic.parameters(0);
     let library = RtlLibrary::find().map_err(|error| error.to_string())?;

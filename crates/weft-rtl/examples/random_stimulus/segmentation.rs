@@ -348,8 +348,7 @@ impl Stimulus<'_> {
         self.at(now + gap, Later::Ask);
         let page = if self.bench.in_thousand(400) { FULL_PAGE } else { self.bench.below(PAGES) as u32 };
         let is_late = !Stimulus::fills(now) || !Stimulus::fills(now + Span::from_us(2));
-        if page == FULL_PAGE && is_late
-            || page != FULL_PAGE && self.reads[page as usize] + 8 > READ_CHANNELS
+        if page == FULL_PAGE && is_late || page != FULL_PAGE && self.reads[page as usize] + 8 > READ_CHANNELS
         {
             return;
         }

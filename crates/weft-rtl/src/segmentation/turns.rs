@@ -53,6 +53,8 @@ pub(super) struct CellTurns {
     pending: VecDeque<PendingCell>,
     /// The second burst of the cell that the RTL asks for.
     second: Option<Burst>,
+    /// The cycle in which it has asked last.
+    asked_in: u64,
     /// Words of memory that are to come, and those whose reads the RTL has asked for.
     data: VecDeque<BusWord>,
     asked: u64,
@@ -82,6 +84,7 @@ impl CellTurns {
             outstanding: 0,
             pending: VecDeque::new(),
             second: None,
+            asked_in: 0,
             data: VecDeque::new(),
             asked: 0,
             cells: VecDeque::new(),
@@ -147,7 +150,8 @@ impl CellTurns {
             }
             let due = self.pending.front().filter(|cell| cell.from <= cycle);
             self.held += u64::from(is_full && due.is_some());
-            let late = due.is_some_and(|cell| cell.from + READ_LATE + self.held <= cycle);
+            let most = READ_LATE + self.held;
+            let late = due.is_some_and(|cell| cell.from.max(self.asked_in) + most <= cycle);
             return place.compare(cycle, "m_axi_arvalid", 0, late.into());
         }
         let burst = match self.second.take() {
@@ -156,6 +160,7 @@ impl CellTurns {
         };
         place.compare(cycle, "m_axi_araddr", asked.address, burst.0.into())?;
         place.compare(cycle, "m_axi_arlen", asked.words, burst.1.into())?;
+        self.asked_in = cycle;
         self.asked += burst.1;
         self.outstanding += 1;
         Ok(())
