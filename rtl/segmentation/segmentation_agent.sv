@@ -319,6 +319,8 @@ module segmentation_agent
 
   // Of an input and a cell that has gone in its cycle, the cell is left.
   wire is_of_gone = !has_input || is_behind;
+  // Of a cell that is not its block's last nobody wants to know more than that its buffer is free.
+  wire gone_counts = next_gone.dropped || next_gone.last;
   // Buffers are filled behind the change before.
   wire may_fill = changing.what == READ || changing.what != LOAD && has_buffer;
 
@@ -334,11 +336,7 @@ module segmentation_agent
             transaction: next_gone.transaction,
             attempt: next_gone.attempt,
             at: next_gone.at,
-            // Of a cell that is not its block's last nobody wants to know more than that its buffer is free.
-            accepted:
-            next_gone.dropped
-            ||
-            next_gone.last,
+            accepted: gone_counts,
             default: '0
         };
       if (changing_valid && may_fill) chosen_valid = 1'b0;

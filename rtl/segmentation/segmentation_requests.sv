@@ -1,5 +1,5 @@
-// The mailbox of the send unit: takes requests of reads of this node's memory, gives each the first free read channel
-// of its page, and answers it.
+// The mailbox of the send unit: takes requests of reads of this node's memory, gives each the read channel of
+// its page that has been free for the longest, and answers it.
 //
 //   HEADER ── header ──► BODY ── footer ──► LOOK_UP ──► DECIDE ──► DECIDED ──► STORE ──► ANSWER_HEADER ──► ANSWER_FOOTER
 //     ▲                                                                          └─ descriptor ─► segmentation_pages │
@@ -13,8 +13,8 @@
 // in the page, protected by the PDID of the request, and completes the read with an RDMA write. Ours: a request is a
 // small packet of a kind of its own; its rank and page name the page; its payload is the source and the destination of
 // a descriptor, as segmentation_pages has them; the order of the verdict, which is that of the small mailbox; the
-// channel that has been free for the longest; no queue beside the channels, so that a request without one is refused, and its
-// packetizer sends it again; no packet without a footer is answered.
+// channel that has been free for the longest; no queue beside the channels, so that a request without one is refused,
+// and its packetizer sends it again; no packet without a footer is answered.
 //
 // Cycles: one request at a time. A footer that is on the bus in cycle n - 1 has its channel posted to the agent and the
 // header of its answer on the bus in cycle n + 4, and the read of its first cell in cycle n + 11; the next header is

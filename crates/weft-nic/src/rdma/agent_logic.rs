@@ -2,16 +2,16 @@
 //!
 //! ```text
 //!   descriptor ─┐
-//!   answer ─────┼─► first come, first served ── a cycle ─► blocks start, end, are sent again ─► buffers are filled
-//!   time is up ─┘                                          (at an edge of the clock)
+//!   answer ─────┼─► in order ── a cycle ─► blocks start, end, are sent again ─► buffers are filled
+//!   time is up ─┘                          (at an edge of the clock)
 //! ```
-//! Firmware learns of an answer some time after the units of its channel do. In logic both are one: until the agent
-//! deals with an input, nothing has changed.
+//! Firmware learns of an answer some time after the units of its channel do. In logic both are one: until
+//! the agent deals with an input, nothing has changed.
 //!
 //! # Source
-//! TR-488 §4.5.2 has the agent redesigned in hardware, with back-to-back cycles. How it works is ours, and it is
-//! compared with `rtl/segmentation` edge by edge. Of what comes within a cycle, answers come first, then requests
-//! of reads, descriptors, and blocks whose time is up.
+//! TR-488 §4.5.2 has the agent redesigned in hardware, with back-to-back cycles. How it works is ours, and
+//! it is compared with `rtl/segmentation` edge by edge. Of what comes within a cycle, answers come first,
+//! then requests of reads, descriptors, and blocks whose time is up.
 
 use super::transfer::{Answer, CellId, ChannelId, Refusal, TransferError};
 use super::{EngineContext, Expired, RDMA_CHANNEL, Rdma, RdmaCallbacks, RdmaParameters, Task, TransferStage};
@@ -25,7 +25,7 @@ use weft_units::Time;
 pub(super) const SEEN_AFTER: u64 = 16;
 
 impl RdmaParameters {
-    /// Whether the agent is logic, of a unit with channels of pages. caRVnet's, with contexts, is not compared.
+    /// Whether the agent is logic, of a unit with channels of pages: caRVnet's is not compared.
     pub(super) fn has_agent_of_logic(&self) -> bool {
         let is_logic = matches!(self.segmentation, SegmentationParameters::Hardware { .. });
         is_logic && self.send.contexts.is_none()

@@ -6,11 +6,11 @@
 //! ```
 //! The agent drives them: it starts a channel, deals with acknowledgements, sends blocks again.
 
+use super::RdmaParameters;
 use super::channel::{ChannelEvent, ChannelState, RdmaChange};
 use super::send::SendParameters;
 use super::transfer::{ChannelId, ChannelKind, Descriptor};
 use crate::iommu::Page as MemoryPage;
-use crate::reliability::ReliabilityParameters;
 use crate::segmentation::{BlockEvent, BlockState};
 use crate::server::Service;
 use serde::{Deserialize, Serialize};
@@ -488,7 +488,7 @@ impl Channels {
         }
     }
 
-    /// The blocks of a channel that are due, as its timer has fired, and the time at which it is to fire again.
+    /// The blocks of a channel that are due, as its timer has fired, and when it is to fire again.
     pub(super) fn due(
         &mut self,
         id: ChannelId,
@@ -518,11 +518,10 @@ impl Channels {
         id: ChannelId,
         transaction: Option<u32>,
         now: Time,
-        parameters: &SendParameters,
-        reliability: &ReliabilityParameters,
+        parameters: &RdmaParameters,
     ) -> Expired {
-        let mut outcome = Expired::default();
-        let Some(mut busy) = self.fired(id, now, parameters) else { return outcome };
+        let (mut outcome, reliability) = (Expired::default(), &parameters.reliability);
+        let Some(mut busy) = self.fired(id, now, &parameters.send) else { return outcome };
         let transfer = &mut *busy.transfer;
         let (mut first_gone, mut earliest) = (Time::NEVER, Time::NEVER);
         let only = transaction.map(|transaction| transaction.wrapping_sub(transfer.first));

@@ -413,9 +413,8 @@ impl Rdma {
         transaction: Option<u32>,
         context: &mut EngineContext<'_, impl RdmaCallbacks>,
     ) -> Expired {
-        let (now, parameters) = (context.now, context.parameters);
-        let RdmaParameters { send, reliability, .. } = parameters;
-        let expired = self.send.channels.expired(channel, transaction, now, send, reliability);
+        let now = context.now;
+        let expired = self.send.channels.expired(channel, transaction, now, context.parameters);
         if let Some(timer) = expired.timer {
             context.callbacks.wake(timer, Task::Timeout(channel));
         }

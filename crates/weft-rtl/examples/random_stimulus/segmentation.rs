@@ -1,7 +1,8 @@
-//! Transfers for a send unit: descriptors and requests of reads, many together, of all sizes, from memory with
-//! one round trip or another; a network that takes cells late; answers that are late, refuse, are damaged,
-//! come twice, or while the block is sent again, or never. No two time-outs end within a cycle of each other,
-//! and no page's last free read channel is one that has just become free: RTL and model are not one there.
+//! Transfers for a send unit: descriptors and requests of reads, many together, of all sizes, from memory
+//! with one round trip or another; a network that takes cells late; answers that are late, refuse, are
+//! damaged, come twice, or while the block is sent again, or never. No two time-outs end within a cycle of
+//! each other, and no page's last free read channel is one that has just become free: RTL and model are not
+//! one there.
 
 use crate::{Bench, Bins};
 use std::cmp::Reverse;
@@ -126,10 +127,12 @@ struct Stimulus<'a> {
     /// Reads of each page that have not ended.
     reads: [u32; PAGES as usize],
     accepted: Option<Request>,
+    /// Whether nothing is posted until most transfers have ended.
+    drains: bool,
     /// Cycles in which a time-out may end.
     ends: BTreeSet<u64>,
     began: u64,
-    seen: Bins<22>,
+    seen: Bins<20>,
 }
 
 pub(crate) fn run(bench: &mut Bench, parameters: &ExanetParameters, end: Time) -> Result<String, String> {
@@ -156,6 +159,7 @@ pub(crate) fn run(bench: &mut Bench, parameters: &ExanetParameters, end: Time) -
         messages: 0,
         reads: [0; PAGES as usize],
         accepted: None,
+        drains: false,
         ends: BTreeSet::new(),
         began: 0,
         seen: Bins::default(),
@@ -325,7 +329,8 @@ impl Stimulus<'_> {
             let round_trip = [125, 125, 225, 400, 800, 1600][self.bench.below(6) as usize];
             self.port_parameters.round_trip = Span::from_ns(round_trip);
         }
-        if self.rdma.under_way() > 250 {
+        self.drains = self.rdma.under_way() > if self.drains { 20 } else { 250 };
+        if self.drains {
             return;
         }
         let page = if self.bench.in_thousand(300) { 0 } else { self.bench.below(PAGES) as u32 };
@@ -336,7 +341,8 @@ impl Stimulus<'_> {
         self.call(now, |rdma, _, context| rdma.post(page, ChannelKind::Write, descriptor, context));
     }
 
-    /// Whether the read channels of a page are being taken, in which its requests come and its answers do not.
+    /// Whether the read channels of a page are being taken, in which its requests come and its answers do
+    /// not.
     fn fills(at: Time) -> bool {
         (at.as_ps() / FULL_FOR).is_multiple_of(2)
     }
@@ -467,7 +473,7 @@ impl Stimulus<'_> {
         self.plan_answers(&cell);
     }
 
-    /// What a receiver says to a cell: mostly an acknowledgement of the last one, soon.
+    /// The answers of a receiver to a cell: mostly an acknowledgement of the last one, soon.
     fn plan_answers(&mut self, cell: &Cell) {
         let Cell { to: from, id, .. } = *cell;
         let reply = Reply { from, id, answer: Answer::Ack, damaged: false };

@@ -33,7 +33,7 @@ const BURST_WORDS: u32 = 16;
 /// Cycles of the agent in the model; the RTL takes the rest of its own out of the round trip of the read.
 const INVOCATION: u64 = 1;
 /// Cycles from the last word of a descriptor to the read that it sets off, in the RTL.
-const TO_READ: u64 = 6;
+const TO_READ: u64 = 7;
 /// Cycles of the round trip of a read, at least: what the RTL takes longer than the model to ask for it, and
 /// one in which memory answers.
 const LEAST_READ: u64 = TO_READ - INVOCATION + 1;
