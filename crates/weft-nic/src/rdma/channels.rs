@@ -364,6 +364,14 @@ impl Channels {
         }
     }
 
+    /// Takes the turn that a transfer which has ended has left out of the round.
+    pub(super) fn leave_round(&mut self, id: ChannelId, parameters: &SendParameters) {
+        let channel = channel(&mut self.pages, id, parameters);
+        if channel.is_some_and(|channel| std::mem::take(&mut channel.has_turn_left)) {
+            self.turns.retain(|turn| turn.channel != id);
+        }
+    }
+
     /// The channel whose turn it was has had a cell read; whether it `has_more`.
     #[inline]
     pub(super) fn next_turn(&mut self, has_more: bool) {

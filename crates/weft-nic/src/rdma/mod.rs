@@ -539,6 +539,7 @@ impl Rdma {
             }
             return;
         }
+        self.send.channels.leave_round(channel, &context.parameters.send);
         let next = if context.parameters.send.contexts.is_some() {
             self.descriptors.take_in_turn()
         } else {

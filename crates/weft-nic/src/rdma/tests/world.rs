@@ -323,7 +323,7 @@ impl World {
                     planned.take_if(|planned| *planned <= at);
                 }
                 Happening::Reply(reply) => {
-                    self.call(node, |rdma, _, context| rdma.answer(reply.id, reply.answer, context))
+                    self.call(node, |rdma, _, context| rdma.answer(reply.id, reply.answer, context));
                 }
                 Happening::Cell(source, cell, data) => self.receive(node, source, &cell, &data),
             }
