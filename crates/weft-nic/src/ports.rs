@@ -226,8 +226,6 @@ pub struct StoredParcel {
     pub channel: ChannelId,
     /// The parcel.
     pub parcel: Parcel,
-    /// The domain of the interface.
-    pub domain: Pdid,
     /// The time at which the last store is at the packetizer.
     pub came: Time,
     /// The bytes, where they are known.

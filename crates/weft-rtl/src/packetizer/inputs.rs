@@ -193,7 +193,7 @@ impl PacketizerInputs {
     /// A process of the endpoint stores a parcel: its payload, and then its descriptor in the cycle that ends
     /// when it came.
     pub fn stored(&mut self, stored: &StoredParcel, endpoint: EndpointId, clock: &Clock) {
-        let StoredParcel { channel, parcel, domain, came, payload } = *stored;
+        let StoredParcel { channel, parcel, came, payload } = *stored;
         let small = SmallMessage {
             source: endpoint,
             number: parcel.message,
@@ -201,7 +201,7 @@ impl PacketizerInputs {
             is_request: parcel.is_request,
             to: parcel.to,
             to_interface: parcel.to_interface,
-            domain,
+            domain: parcel.domain,
             bytes: parcel.bytes,
             payload,
         };
