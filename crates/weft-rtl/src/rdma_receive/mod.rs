@@ -13,6 +13,7 @@ use crate::library::{RtlError, RtlLibrary};
 use crate::words::cycles;
 use weft_nic::ExanetParameters;
 use weft_nic::iommu::FaultModel;
+use weft_nic::rdma::{REMEMBERED_CHANNELS, REMEMBERED_WAYS, WAITING_BLOCKS};
 use weft_nic::segmentation::Cut;
 use weft_units::Bytes;
 
@@ -39,6 +40,17 @@ fn check(library: &RtlLibrary, parameters: &ExanetParameters) -> Result<(), RtlE
     }
     same("nic.packetizer.interfaces", parameters.packetizer.interfaces.into(), "INTERFACES")?;
     same("nic.rdma.contexts", receive.contexts.into(), "CONTEXTS")?;
+    for (what, model, parameter) in [
+        ("channels that are remembered", REMEMBERED_CHANNELS as u64, "CHANNELS"),
+        ("ways of a set", REMEMBERED_WAYS as u64, "WAYS"),
+        ("blocks that wait for a context", WAITING_BLOCKS as u64, "WAITING"),
+    ] {
+        let rtl = library.parameter(NAME, parameter)?;
+        if model != rtl {
+            let why = format!("the model has {model} {what}, and the RTL {rtl}");
+            return Err(unfit(why, &format!("build it with {parameter}={model}")));
+        }
+    }
     let timeout = library.parameter(NAME, "CONTEXT_TIMEOUT")?;
     if cycles(&send.clock, receive.context_timeout) != Some(timeout) {
         let mend = send.clock.cycles(timeout);
