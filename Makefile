@@ -53,10 +53,10 @@ test-long: openmpi recorder provider quick ## More ranks, machines, sizes and ca
 
 rtl-tools: $(STAMPS)/rtl ## Verilator, cocotb, yosys and verible for rtl/, into build/rtl
 
-rtl: $(STAMPS)/rtl ## Lint, prove, test and synthesize rtl/, and build the libweft_rtl.so of weft --rtl
+rtl: $(STAMPS)/rtl ## Build the libweft_rtl.so of weft --rtl; lint, prove, test and synthesize rtl/
+	$(RTL_PYTHON) rtl/run.py library
 	$(RTL_PYTHON) rtl/run.py lint
 	$(RTL_PYTHON) rtl/run.py prove
-	$(RTL_PYTHON) rtl/run.py library
 	$(RTL_PYTHON) rtl/run.py test
 	$(RTL_PYTHON) rtl/run.py synthesis
 
@@ -77,12 +77,15 @@ dist: recorder provider static libraries ## Wheel and archive, for users who bui
 	$(VENV)/bin/python tools/dist.py
 
 # The command and what belongs to it, under DESTDIR and PREFIX, where the command finds it from bin/.
+RTL_LIBRARY = $(wildcard $(BUILD)/rtl/libweft_rtl.so)
 layout:
 	$(MAKE) --no-print-directory -C libqcm CLIENT=$(CURDIR)/target/release/deps/libweft_client.so
 	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $(COMMAND)
 	install -D -m 755 -t $(DESTDIR)$(PREFIX)/lib/weft target/release/deps/libweft_client.so \
 	  target/release/deps/libweft_calls.so target/release/deps/libportals.so \
 	  $(BUILD)/libfabric/libweft-fi.so $(BUILD)/recorder/libweft-record-*.so $(BUILD)/lib/libqcm.so
+	@if [ -n "$(RTL_LIBRARY)" ]; then install -D -m 755 -t $(DESTDIR)$(PREFIX)/lib/weft $(RTL_LIBRARY); \
+	  else echo "without libweft_rtl.so of weft --rtl, which make rtl-tools rtl builds"; fi
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/include include/weft.h include/portals4.h libqcm/qcm.h
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man3 include/weft.3
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man7 libfabric/fi_weft.7

@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WEFT_VERSION 5
+#define WEFT_VERSION 6
 
 // A source that a receive may leave open.
 #define WEFT_ANY_SOURCE UINT32_MAX

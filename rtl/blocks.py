@@ -1,4 +1,4 @@
-"""The blocks: a folder each, with NAME/NAME.sv, its tests in NAME/test_NAME.py, and NAME/block.toml.
+"""The blocks: a folder each, with NAME/NAME.sv, its tests in NAME/test_*.py, and NAME/block.toml.
 
 block.toml has:
     registers = 820        # more of them fail the synthesis: is a memory in flip-flops?
@@ -13,13 +13,29 @@ block.toml has:
     wrong = "the line with the bug"
 """
 
+import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 RTL = ROOT / "rtl"
 BUILD = ROOT / "build/rtl"
+
+
+class NoBugError(Exception):
+    """The line of a block that the bug of its block.toml changes is not there."""
+
+    def __init__(self, block: str, bug: "Bug", found: int):
+        self.block, self.bug, self.found = block, bug, found
+
+    def __str__(self) -> str:
+        folder = f"rtl/{self.block}"
+        return (
+            f"{folder}/{self.bug.file}: the line that the bug of {folder}/block.toml changes is there "
+            f"{self.found} times, not once:\n    {self.bug.right}\n"
+            f"write such a line as `right` in {folder}/block.toml, and the same with a bug as `wrong`"
+        )
 
 
 @dataclass(frozen=True)
@@ -37,20 +53,19 @@ class Block:
 
     name: str
     registers: int
-    uses: tuple[str, ...]
-    test_parameters: dict[str, int]
-    variants: dict[str, dict[str, int]]
-    stimulus: int
-    bug: Bug | None
+    uses: list[str] = field(default_factory=list)
+    test_parameters: dict[str, int] = field(default_factory=dict)
+    variants: dict[str, dict[str, int]] = field(default_factory=lambda: {"": {}})
+    stimulus: int = 0
+    bug: Bug | None = None
 
     @staticmethod
     def read(file: Path) -> "Block":
         """The block of a block.toml."""
         text = tomllib.loads(file.read_text())
-        bug = Bug(**text["bug"]) if "bug" in text else None
-        uses, parameters = tuple(text.get("uses", [])), text.get("test_parameters", {})
-        variants, stimulus = text.get("variants", {"": {}}), text.get("stimulus", 0)
-        return Block(file.parent.name, text["registers"], uses, parameters, variants, stimulus, bug)
+        if "bug" in text:
+            text["bug"] = Bug(**text["bug"])
+        return Block(file.parent.name, **text)
 
     def named(self, variant: str) -> str:
         """The name of a variant, in tests and tables."""
@@ -66,29 +81,18 @@ class Block:
         return {names[variant]: parameters for variant, parameters in self.variants.items()}
 
     @property
-    def top(self) -> Path:
-        """The file of the block's ports."""
-        return RTL / self.name / f"{self.name}.sv"
-
-    @property
     def sources(self) -> list[Path]:
         """All files that it is made of, packages first."""
-        files = [
-            file
-            for folder in ["common", *self.uses, self.name]
-            for file in sorted((RTL / folder).glob("*.sv"))
-        ]
-        return sorted(files, key=lambda file: not file.read_text().lstrip().startswith("package"))
+        folders = ["common", *self.uses, self.name]
+        files = [file for folder in folders for file in sorted((RTL / folder).glob("*.sv"))]
+        return sorted(files, key=lambda file: not re.search(r"^package", file.read_text(), re.MULTILINE))
 
-    def sources_with_bug(self) -> list[Path]:
-        """The files, one of them with the bug."""
-        folder = BUILD / f"wrong-{self.name}"
-        folder.mkdir(parents=True, exist_ok=True)
+    def sources_with_bug(self, folder: Path) -> list[Path]:
+        """The files, one of them with the bug, in a folder of its own."""
         right = RTL / self.name / self.bug.file
-        text = right.read_text()
-        if text.count(self.bug.right) != 1:
-            count = text.count(self.bug.right)
-            raise SystemExit(f"{right}: `{self.bug.right}` of block.toml is there {count} times, not once")
+        text = right.read_text() if right.exists() else ""
+        if (found := text.count(self.bug.right)) != 1:
+            raise NoBugError(self.name, self.bug, found)
         wrong = folder / self.bug.file
         wrong.write_text(text.replace(self.bug.right, self.bug.wrong))
         return [wrong if file == right else file for file in self.sources]

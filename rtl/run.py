@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Lints the RTL, proves and tests it, builds libweft_rtl.so of it, and synthesizes it.
+"""Builds libweft_rtl.so of the RTL, formats and lints it, proves, tests and synthesizes it.
 
 Usage: run.py [--cycles N] [--pairs N] [--seed N] [--filter REGEX] [--write]
-              check|lint|prove|test|random|library|synthesis [BLOCK …]
+              library|format|lint|prove|test|synthesis|check|random [BLOCK …]
 
 check is lint, proofs and test, for tools/test.py: where the tools are missing, it is skipped and says so.
 They are installed by `make rtl-tools`. random runs the library beside the model in Rust.
@@ -20,7 +20,8 @@ from pathlib import Path
 import library
 import proofs
 import synthesis
-from blocks import BLOCKS, BUILD, ROOT, RTL, Block
+import unknown
+from blocks import BLOCKS, BUILD, ROOT, RTL, Block, NoBugError
 
 # Registers without a value begin with random bits.
 UNKNOWN = ["--x-assign", "unique", "--x-initial", "unique"]
@@ -29,20 +30,26 @@ UNKNOWN = ["--x-assign", "unique", "--x-initial", "unique"]
 LINT = ["-Wall", "-Wno-PINCONNECTEMPTY", "-Wno-GENUNNAMED", "-Wno-UNUSEDPARAM"]
 
 
+FORMAT = ["verible-verilog-format", "--column_limit=120", "--indentation_spaces=2", "--inplace"]
+
+
+def texts(block: Block) -> list[Path]:
+    """The files of a block and of what it uses, with their proofs."""
+    folders = ["common", *block.uses, block.name]
+    return [file for folder in folders for file in sorted((RTL / folder).rglob("*.sv"))]
+
+
+def shape(block: Block) -> int:
+    """Lays the text of a block out as verible has it."""
+    return subprocess.run([*FORMAT, *texts(block)], cwd=ROOT, check=False).returncode
+
+
 def lint(block: Block) -> int:
     """Verilator's warnings are errors; the text is as verible has it."""
     files = list(map(str, block.sources))
-    shape = [
-        "verible-verilog-format",
-        "--column_limit=120",
-        "--indentation_spaces=2",
-        "--inplace",
-        "--verify",
-    ]
-    proven = [
-        str(proof) for folder in ("common", block.name) for proof in (RTL / folder / "proofs").glob("*.sv")
-    ]
-    if subprocess.run([*shape, *files, *proven], cwd=ROOT, check=False).returncode:
+    if subprocess.run([*FORMAT, "--verify", *texts(block)], cwd=ROOT, check=False).returncode:
+        mend = "build/rtl/venv/bin/python rtl/run.py format"
+        print(f"{block.name}: a file is not laid out as verible has it: {mend}", file=sys.stderr)
         return 1
     command = ["verilator", "--lint-only", "--quiet", *LINT, "--top-module", block.name, *files]
     failed = 0
@@ -78,7 +85,8 @@ def test(block: Block, arguments: argparse.Namespace) -> int:
     program = RTL / block.name / f"test_{block.name}.cpp"
     if program.exists():
         return test_in_cpp(block, program, arguments)
-    return sum(test_in_python(block, variant, arguments) for variant in block.variants)
+    failed = unknown.check(block)
+    return failed + sum(test_in_python(block, variant, arguments) for variant in block.variants)
 
 
 def test_in_python(block: Block, variant: str, arguments: argparse.Namespace) -> int:
@@ -88,19 +96,23 @@ def test_in_python(block: Block, variant: str, arguments: argparse.Namespace) ->
     logging.getLogger("cocotb").setLevel(logging.WARNING)
     runner = get_runner("verilator")
     build = BUILD / "-".join(["test", block.name, *filter(None, [variant])])
-    runner.build(
-        sources=block.sources,
-        hdl_toplevel=block.name,
-        build_dir=build,
-        parameters=block.test_parameters | block.variants[variant],
-        build_args=["-O3", "--assert", *UNKNOWN, "--output-split", "0", "-Wno-fatal", "-CFLAGS", "-O1"],
-    )
+    try:
+        runner.build(
+            sources=block.sources,
+            hdl_toplevel=block.name,
+            build_dir=build,
+            parameters=block.test_parameters | block.variants[variant],
+            build_args=["-O3", "--assert", *UNKNOWN, "--output-split", "0", "-Wno-fatal", "-CFLAGS", "-O1"],
+        )
+    except RuntimeError as error:
+        print(f"{block.named(variant)} is not built: {error}", file=sys.stderr)
+        return 1
     # cocotb hands the path on.
     sys.path[:0] = [str(RTL / "common"), str(RTL / block.name)]
     environment = {"WEFT_RTL_CYCLES": str(arguments.cycles), "WEFT_RTL_SEED": str(arguments.seed)}
     results = runner.test(
         hdl_toplevel=block.name,
-        test_module=f"test_{block.name}",
+        test_module=sorted(file.stem for file in (RTL / block.name).glob("test_*.py")),
         build_dir=build,
         extra_env=environment,
         # Memory and registers begin with random bits, but for what an FPGA has at zero.
@@ -112,22 +124,30 @@ def test_in_python(block: Block, variant: str, arguments: argparse.Namespace) ->
     return failed
 
 
+def libraries() -> int:
+    """Builds the library, and one of each block with its bug. Returns how many of those there are not."""
+    in_step = [block for block in BLOCKS.values() if block.bug]
+    library.build([(block, block.sources) for block in in_step], BUILD / "libweft_rtl.so")
+    failed = 0
+    for block in in_step:
+        folder = BUILD / f"wrong-{block.name}"
+        folder.mkdir(parents=True, exist_ok=True)
+        wrong = folder / "libweft_rtl.so"
+        try:
+            library.build([(block, block.sources_with_bug(folder))], wrong)
+        except NoBugError as error:
+            # One of other sources would not be what its tests take it for.
+            wrong.unlink(missing_ok=True)
+            print(f"{error}\nlibweft_rtl.so is built, that with the bug is not", file=sys.stderr)
+            failed += 1
+    return failed
+
+
 def random(block: Block, arguments: argparse.Namespace) -> int:
     """Runs a block of the library beside its model under random stimulus, and says how fast."""
     profile = "release" if arguments.json else arguments.profile
-    cargo = [
-        "cargo",
-        "build",
-        "--quiet",
-        "--locked",
-        "--profile",
-        profile,
-        "-p",
-        "weft-rtl",
-        "--example",
-        "random_stimulus",
-    ]
-    subprocess.run(cargo, cwd=ROOT, check=True)
+    cargo = ["cargo", "build", "--quiet", "--locked", "--profile", profile, "-p", "weft-rtl"]
+    subprocess.run([*cargo, "--example", "random_stimulus"], cwd=ROOT, check=True)
     built = "debug" if profile == "dev" else profile
     example = ROOT / "target" / built / "examples/random_stimulus"
     began = time.monotonic()
@@ -163,7 +183,8 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="the table of the page, for synthesis")
     parser.add_argument("--json", action="store_true", help="the speed, for make bench")
     parser.add_argument("--profile", default="quick", help="of cargo, for random")
-    parser.add_argument("what", choices=["check", "lint", "prove", "test", "random", "library", "synthesis"])
+    whats = ["library", "format", "lint", "prove", "test", "synthesis", "check", "random"]
+    parser.add_argument("what", choices=whats)
     parser.add_argument("blocks", nargs="*", choices=[[], *BLOCKS], metavar="BLOCK")
     arguments = parser.parse_args()
     if not (BUILD / "bin/verilator").exists():
@@ -172,20 +193,26 @@ def main() -> int:
         # cocotb and yosys are there.
         os.execv(BUILD / "venv/bin/python", [str(BUILD / "venv/bin/python"), *sys.argv])
     os.environ["PATH"] = os.pathsep.join([str(BUILD / "bin"), str(BUILD / "venv/bin"), os.environ["PATH"]])
-    blocks = [BLOCKS[name] for name in arguments.blocks or BLOCKS]
+    try:
+        return 1 if do(arguments, [BLOCKS[name] for name in arguments.blocks or BLOCKS]) else 0
+    except subprocess.CalledProcessError as error:
+        # It has said why.
+        print(f"{Path(error.cmd[0]).name} has failed", file=sys.stderr)
+        return 1
+
+
+def do(arguments: argparse.Namespace, blocks: list[Block]) -> int:
+    """Does what is asked for. Returns how much of it has failed."""
     if arguments.what == "library":
-        in_step = [block for block in BLOCKS.values() if block.bug]
-        library.build([(block, block.sources) for block in in_step], BUILD / "libweft_rtl.so")
-        for block in in_step:
-            wrong = BUILD / f"wrong-{block.name}/libweft_rtl.so"
-            library.build([(block, block.sources_with_bug())], wrong)
-        return 0
+        return libraries()
+    if arguments.what == "format":
+        return sum(shape(block) for block in blocks)
     if arguments.what == "synthesis":
-        return 1 if synthesis.check(blocks, ROOT / "docs/src/nic/rtl.md", arguments.write) else 0
+        return synthesis.check(blocks, ROOT / "docs/src/nic/rtl.md", arguments.write)
     if arguments.what == "random":
         if not (BUILD / "libweft_rtl.so").exists():
             return missing(arguments.what)
-        return 1 if any([random(block, arguments) for block in blocks if block.stimulus]) else 0
+        return sum(random(block, arguments) for block in blocks if block.stimulus)
     failed = 0
     if arguments.what in ("check", "prove"):
         failed += proofs.check(blocks)
@@ -194,7 +221,7 @@ def main() -> int:
             failed += lint(block)
         if arguments.what in ("check", "test"):
             failed += test(block, arguments)
-    return 1 if failed else 0
+    return failed
 
 
 if __name__ == "__main__":

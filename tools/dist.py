@@ -22,7 +22,8 @@ DIST = ROOT / "build/dist"
 
 NEEDS = """weft {version}, for Linux on {processor}
 
-bin/weft needs no library: everything but real programs runs on any distribution.
+bin/weft needs no library: everything but real programs runs on any distribution. It is static, and loads
+none: RTL beside a run (--rtl) is for a weft of `make install`.
 
 `weft run` and `weft record` load the libraries of lib/weft into ranks. These need
   glibc {glibc} or later: see `ldd --version`
@@ -64,8 +65,10 @@ def main() -> None:
     command = ROOT / "target" / target() / "release/weft"
     if "INTERP" in run("readelf", "--wide", "--program-headers", command):
         sys.exit(f"dist.py: {command} is not static")
+    # A static command loads no library of RTL.
+    places = [f"COMMAND={command}", f"PREFIX={folder}", "DESTDIR=", "RTL_LIBRARY="]
     subprocess.run(
-        ["make", "--no-print-directory", "layout", f"COMMAND={command}", f"PREFIX={folder}", "DESTDIR="],
+        ["make", "--no-print-directory", "layout", *places],
         cwd=ROOT,
         check=True,
     )

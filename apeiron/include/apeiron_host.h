@@ -1,4 +1,4 @@
-// What a host program of an APEIRON design needs beside XRT: where its node is, and the registers of its switch.
+// Calls of host programs beside XRT: the place of their node, and the registers of its switch.
 //
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 #ifndef WEFT_APEIRON_HOST_H
@@ -41,8 +41,8 @@ inline uint32_t apeiron_coordinates(const xrt::device &device, unsigned node)
     return device.card()->network().coordinates(node);
 }
 
-// What the kernels of this node have waited for in their last runs, a line each: which kernel, or which FIFO, is the
-// limit of a design.
+// The waits of this node's kernels in their last runs, a line each: they tell which kernel, or which FIFO, is the limit
+// of a design.
 inline std::string apeiron_explain(const xrt::device &device) { return device.card()->explain(); }
 
 #endif

@@ -480,8 +480,8 @@ void test_two_senders()
     };
     CHECK(has(senders_of(4096), "kernel krnl_2 has all messages"));
     const std::string mixed = senders_of(4097);
-    CHECK(has(mixed, "kernel krnl_2 receives from message_data_in[1] a message of several packets from task 0 of node 0, "
-                     "and amid it a packet from task 1 of node 0: give each sender a channel of its own"));
+    CHECK(has(mixed, "kernel krnl_2 receives from message_data_in[1] a message of several packets from task 0 of node "
+                     "0, and amid it a packet from task 1 of node 0: give each sender a channel of its own"));
 }
 
 // Catches packets of kernels with headers that are cut, or never leave, and nobody says why.
@@ -503,8 +503,8 @@ void test_mistakes_of_senders()
         });
     };
     const auto reads = [](Channels io) { io.header_in[0].read(); };
-    CHECK(has(error(1, true, reads), "there is a packet in message_data_out[0] that lacks 1 word, with a packet_size of 32, of "
-                                     "kernel krnl_0"));
+    CHECK(has(error(1, true, reads), "there is a packet in message_data_out[0] that lacks 1 word, with a packet_size "
+                                     "of 32, of kernel krnl_0"));
     CHECK(has(error(2, false, reads), "a packet in message_data_out[0] that lacks its footer"));
     CHECK(has(error(1, true, [](Channels io) { io.header_out[0].write(apenet_header_t()); }),
               "writes another header to message_hdr_out[0], and the packet before it lacks 1 word"));

@@ -1,8 +1,8 @@
 // Answers to modules that wait for a vector of this one, and the record of what was sent to whom.
 //
-//   asked ─► [ questions ] ─► IDLE ─► SEARCH, a version a cycle ─┬─ was sent: once more
-//                                                                ├─ the operation has failed: FAILED
-//                                                                └─ otherwise: NOT_YET, this one is alive
+//   asked ─► [ questions ] ─► IDLE ─► SEARCH, a version a cycle ─► ANSWER ─┬─ was sent: the vector once more ─► IDLE
+//                              └─ of an operation without a slot ────►      ├─ the operation has failed: FAILED
+//                                                                           └─ otherwise: NOT_YET, this one is alive
 //
 // A vector counts as sent if its receiver was looked up by the cycle in which the question came.
 // In one operation a module sends another one vector at most: to ask, the operation's name is enough. TR-488 §4.7 has no

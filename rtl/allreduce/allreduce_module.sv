@@ -6,7 +6,10 @@
 //                                                │ any that waits: given up, or another's failure
 //                                                └──────────────────────────► FAILING ────────┘
 //
-//   level 0       F2 ─┐                  levels 1 … log2(N/4)             then
+//   TR-488 §4.7: level 0 is FETCHING, AWAITING at a client that has sent its vector, GATHERING at a server that reduces
+//   those of its board; levels 1 … are EXCHANGING; the last is FINISHING: broadcast, memory, notification.
+//
+//   level 0       F2 ─┐                  levels 1 … log2(N/4)             the last level
 //                 F3 ─┼─► F1 reduces     F1 ◄──── exchange ────► F1       F1 ─► F2, F3, F4
 //                 F4 ─┘   in rank order  of boards 1, 2, 4 … apart        and all to memory
 //

@@ -1,4 +1,4 @@
-// The way in of the accelerator: the payload of a packet goes into a free buffer, and the footer says what it is.
+// The receive path of the accelerator: the payload of a packet goes into a free buffer, and the footer says what it is.
 //
 //   HEADER ─► PAYLOAD ─► footer: is the check right? ──► came, in the cycle behind the footer
 //

@@ -225,22 +225,22 @@ module allreduce_reduce
     );
   end
 
-  // --- Its result, so many cycles later ---
+  // --- Its result, Stages cycles later ---
 
-  logic [Stages:0] on_its_way;
-  logic [3:0] words_on_its_way[Stages+1];
+  logic [Stages:0] in_flight;
+  logic [3:0] words_in_flight[Stages+1];
 
   always_ff @(posedge clk) begin
-    on_its_way <= {on_its_way[Stages-1:0], is_read};
-    words_on_its_way[0] <= word;
-    for (int i = 1; i <= Stages; i++) words_on_its_way[i] <= words_on_its_way[i-1];
-    if (reset) on_its_way <= '0;
+    in_flight <= {in_flight[Stages-1:0], is_read};
+    words_in_flight[0] <= word;
+    for (int i = 1; i <= Stages; i++) words_in_flight[i] <= words_in_flight[i-1];
+    if (reset) in_flight <= '0;
   end
 
-  wire is_result = on_its_way[Stages];
+  wire is_result = in_flight[Stages];
   assign version_write = is_result || (own_write && own_is_kept);
   assign version_place = is_result ? {held_slot, held_write} : {own_slot, 4'd0};
-  assign version_word  = is_result ? words_on_its_way[Stages] : own_word;
+  assign version_word  = is_result ? words_in_flight[Stages] : own_word;
   always_comb begin
     if (!is_result) version_data = own_data;
     else begin

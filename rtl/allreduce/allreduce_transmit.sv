@@ -1,4 +1,4 @@
-// The way out of the accelerator: packets in the order in which they are due.
+// The transmit path of the accelerator: packets in the order in which they are due.
 //
 //   looked up, asked, answered ─► [ packets ] ─► HEADER ─► PAYLOAD ─► FOOTER ─► HEADER …
 //

@@ -21,7 +21,7 @@ module allreduce_write
     input  wire logic        write,
     input  wire logic        tell_failed,
     input  wire logic [21:0] failed_node,
-    // Memory has the result; the word is on its way.
+    // Memory has the result; memory has taken the word.
     output logic             written,
     output logic             told,
 

@@ -5,7 +5,7 @@ cocotb's clock edge costs more than all else, so a test has one loop with one ed
     async for cycle in bench.cycles(1000):
         ...  # signals read here are those of the cycle that ends; what is written counts from the next one on
 
-`Source` and `Sink` belong to a bench, which steps them before the loop's body. On a bus of several words
+`Source` and `Sink` belong to a bench, which steps them before the loop's body. Where a beat has several words
 they have those of a packet side by side.
 """
 
@@ -65,8 +65,8 @@ class Bench:
         raise AssertionError(f"cycle {self.cycle}: {what} takes more than {most} cycles")
 
 
-def on_bus(words: list[int], lanes: int) -> list[int]:
-    """The words of a packet as they lie on a bus: the first is the highest, and zeros are behind the last."""
+def beats_of(words: list[int], lanes: int) -> list[int]:
+    """The beats of a packet: its first word is the highest, and zeros are behind the last."""
     filled = words + [0] * (-len(words) % lanes)
     return [
         sum(word << 128 * (lanes - 1 - place) for place, word in enumerate(filled[first : first + lanes]))
@@ -74,13 +74,13 @@ def on_bus(words: list[int], lanes: int) -> list[int]:
     ]
 
 
-def off_bus(buses: list[int], lanes: int) -> list[int]:
-    """The words of a packet that has come on a bus: as many as its header says."""
-    words = [bus >> 128 * (lanes - 1 - place) & ((1 << 128) - 1) for bus in buses for place in range(lanes)]
+def words_of(beats: list[int], lanes: int) -> list[int]:
+    """The words of a packet that has come in beats: as many as its header says."""
+    words = [beat >> 128 * (lanes - 1 - place) & ((1 << 128) - 1) for beat in beats for place in range(lanes)]
     if lanes == 1:
         return words
     count = 2 + (((words[0] >> 22 & 0x3FF) + 15) >> 4)
-    assert len(on_bus(words[:count], lanes)) == len(buses) and not any(words[count:])
+    assert len(beats_of(words[:count], lanes)) == len(beats) and not any(words[count:])
     return words[:count]
 
 
@@ -95,7 +95,7 @@ class Source:
         self.idle = 0.0
         # Called with the last word's cycle, when it has been taken, and what was sent.
         self.taken: Callable[[int, object], None] = lambda cycle, what: None
-        # Called with the first word's cycle, when it has been taken; on a wider bus, when it is there.
+        # Called with the first word's cycle, when it has been taken; with a wider beat, when it is there.
         self.begun: Callable[[int, object], None] = lambda cycle, what: None
         self.reset()
 
@@ -107,7 +107,7 @@ class Source:
 
     def send(self, words: list[int], what: object = None):
         """Sends words as a packet."""
-        words = on_bus(words, self.lanes)
+        words = beats_of(words, self.lanes)
         for place, word in enumerate(words):
             self.queue.append((word, place == 0, place == len(words) - 1, what))
 
@@ -165,7 +165,7 @@ class Sink:
                     self.begun = cycle
                 self.words.append(word[0])
                 if word[1]:
-                    self.packets.append((self.begun, off_bus(self.words, self.lanes)))
+                    self.packets.append((self.begun, words_of(self.words, self.lanes)))
                     self.words = []
         else:
             assert self.held is None, f"cycle {cycle}: a word was taken back"

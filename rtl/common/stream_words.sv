@@ -1,11 +1,11 @@
-// A stream whose bus is several words wide, as words one after the other.
+// A stream whose beats are several words wide, as words one after the other.
 //
 //   in ──► [ header | payload | payload | payload ] ──► header, payload, payload, payload, …, footer
 //          [ payload | footer |   0     |    0    ]
 //
-// The highest word of the bus travels first. A packet begins with a bus of its own, and zeros follow the footer, whose
-// place is known by the size in the header. A bus is taken with the last of its words, the first of which is at the
-// output at once. Where the bus has one word this is a piece of wire.
+// The highest word of a beat travels first. A packet begins with a beat of its own, and zeros follow the footer, whose
+// place is known by the size in the header. A beat is taken with the last of its words, the first of which is at the
+// output at once. Where a beat is one word this is a piece of wire.
 
 `default_nettype none
 
@@ -49,7 +49,7 @@ module stream_words
     wire is_last_place = place == $clog2(Words)'(Words - 1);
 
     assign out_data = in_data[128*(Words-1-int'(place))+:128];
-    // A packet of another length than its header says ends with the bus.
+    // A packet of another length than its header says ends with the beat.
     assign out_last = in_last && (is_last_place || words_left == '0);
     assign in_ready = out_ready && (is_last_place || out_last);
 

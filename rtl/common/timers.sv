@@ -15,6 +15,7 @@ module timers #(
     parameter int TIME_BITS = 28
 ) (
     input wire logic clk,
+    // As long as the table is being cleared.
     input wire logic reset,
 
     output logic [TIME_BITS-1:0] now,
@@ -43,7 +44,7 @@ module timers #(
   } place_t;
 
   always_ff @(posedge clk) begin
-    // Memory begins with zeros, which are the places of the first two laps.
+    // The wheel begins with zeros, which are the places of the first two laps.
     now <= reset ? TIME_BITS'(1 << PlaceBits) : now + 1'b1;
     scanned_channel <= reset ? '0 : scanned_channel + 1'b1;
   end
@@ -62,6 +63,7 @@ module timers #(
   logic [CHANNEL_BITS-1:0] found_channel;
   logic [TIME_BITS-1:0] found_time;
   place_t wheel[1 << PlaceBits];
+  initial wheel = '{default: '0};
 
   logic waiting_valid;
   logic [CHANNEL_BITS-1:0] waiting_channel;

@@ -51,7 +51,7 @@ module float
       .greater
   );
 
-  // What stays of a minimum or maximum, beside the sum on its way.
+  // What stays of a minimum or maximum, in step with the sum's stages.
   logic [EXP+MAN : 0] stays[Stages];
   logic is_sum[Stages];
   wire takes_upper = operation == MIN ? less : greater;

@@ -1,14 +1,14 @@
 // An adder of floating-point numbers (IEEE 754): rounds to the nearest, ties to even, with subnormal numbers.
 //
-//   1 order     which has the larger magnitude, and by how many places the other is to be shifted
+//   1 order     which has the larger magnitude, and by how many bits the other is to be shifted
 //   2 align     the smaller one, shifted; what falls out sets its last bit
 //   3 add       or subtract
 //   4 place     leading zeros are counted and taken away, as far as the exponent lets them
 //   5 round     and put together
 //
-// A significand on its way:  carry │ hidden bit │ MAN bits │ 3 bits, the last of which stands for all behind it
+// A significand in the stages:  carry │ hidden bit │ MAN bits │ 3 bits, the last of which stands for all behind it
 //
-// Three bits are enough: numbers that are shifted by two places or more lose one leading place at most.
+// Three bits (guard, round, sticky) are enough: where one is shifted by two bits or more, one leading bit is lost at most.
 
 `default_nettype none
 
@@ -29,7 +29,7 @@ module float_add #(
   localparam logic [EXP-1:0] MaxExponent = '1;
   localparam logic [Sign:0] NoNumber = {1'b0, MaxExponent, 1'b1, {(MAN - 1) {1'b0}}};
 
-  // What becomes of operands that are no numbers, or infinite: beside the others on its way.
+  // What becomes of operands that are no numbers, or infinite, in step with the other stages.
   typedef struct packed {
     logic is_no_number;
     logic is_infinite;

@@ -13,7 +13,7 @@
 // From TR-488 §4.4: 64 interfaces; the PDID is compared; a negative acknowledgement for a foreign PDID, a packet in
 // error and a full mailbox, otherwise an acknowledgement; tails are kept here, heads by the process; entries go to
 // memory through the coherent port (footnote 1 of §4.6). Ours: entries of a queue, the cycles of a check, the table
-// by which a repeated packet is known, the registers.
+// by which a repeated packet is known, the registers, what becomes of a queue whose entry memory has refused.
 //
 // Cycles: a header that is on the bus in cycle n, with the check idle, has its answer and the first word of its entry
 // on the buses in cycle n + CHECK. Checks follow each other every CHECK cycles.
@@ -107,7 +107,7 @@ module mailbox
   if (DATA_WIDTH > 128 && CHECK < SmallWords + 6)
     $fatal(1, "a check of %0d cycles is shorter than a packet takes word by word", CHECK);
 
-  // What is known of a packet when it is whole.
+  // What is known of a packet behind its footer.
   typedef struct packed {
     kind_t                    kind;
     logic                     put;
@@ -123,8 +123,9 @@ module mailbox
   logic clearing;
   logic [$clog2(REMEMBERED)-1:0] clear_address;
 
-  // From mailbox_receive to mailbox_queues and back: the question of a packet that is whole.
+  // From mailbox_receive to mailbox_queues and back: the look-up of a packet's queue.
   logic [InterfaceBits-1:0] asked_interface;
+  logic queue_open;
   logic [15:0] queue_pdid, queue_tail, queue_head;
   logic put;
   logic [InterfaceBits-1:0] put_interface;
@@ -133,7 +134,7 @@ module mailbox
   verdict_t fallen, verdict;
   logic fallen_valid, verdict_ready, verdict_there, verdict_fits;
 
-  // Words side by side on a bus, and buses of an entry.
+  // Words of a beat, and beats of an entry.
   localparam int Lanes = DATA_WIDTH / 128;
   localparam int Beats = SmallWords / Lanes;
 
@@ -193,6 +194,7 @@ module mailbox
       .payload_address(payload_write_address),
       .payload_data(payload_write_data),
       .asked_interface,
+      .queue_open,
       .queue_pdid,
       .queue_head,
       .queue_tail,
@@ -218,7 +220,7 @@ module mailbox
       .out_data (verdict)
   );
 
-  // A word goes to its lane of the bus to memory.
+  // A word goes to its lane of a beat to memory.
   wire [Lanes-1:0] payload_lane = Lanes'(payload_write) << payload_write_address % (SlotBits + 2)'(Lanes);
 
   ram #(
@@ -307,6 +309,7 @@ module mailbox
       .clearing,
       .clear_address,
       .asked_interface,
+      .is_open(queue_open),
       .pdid(queue_pdid),
       .head(queue_head),
       .tail(queue_tail),
@@ -317,6 +320,7 @@ module mailbox
       .base,
       .written,
       .written_interface,
+      .write_failed(m_axi_bresp[1]),
       .awaddr(s_axil_awaddr),
       .awvalid(s_axil_awvalid),
       .awready(s_axil_awready),
@@ -342,8 +346,8 @@ module mailbox
       else $error("a verdict without a place");
   end
 
-  // One master, one thread: the answers to writes come in order, and a failed write is not repeated.
-  wire unused_ok = &{1'b0, m_axi_bid, m_axi_bresp};
+  // One master, one thread: the answers to writes come in order.
+  wire unused_ok = &{1'b0, m_axi_bid, m_axi_bresp[0]};
 endmodule
 
 `default_nettype wire

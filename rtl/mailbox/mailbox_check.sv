@@ -3,7 +3,7 @@
 //   IDLE ── a header is here ──► CHECKING ── CHECK cycles, verdict, place for answer and entry ──► ANSWERED ──► IDLE
 //
 //   answer:  NONE ── start ──► ANSWER_HEADER ──► ANSWER_FOOTER ──► NONE
-//              └─── start, a bus of more words: both at once ──► ANSWER_FOOTER
+//              └─── start, beats of more words: both in one ───► ANSWER_FOOTER
 //
 // The cycles begin with the header, so that the payload comes meanwhile (TR-488 §6.1.1 calls its time negligible).
 

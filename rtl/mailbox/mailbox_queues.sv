@@ -5,12 +5,19 @@
 //   i·4096 + 8    TAIL      16     r      entries that are in memory, counted on
 //   2^18 + i·4096 + 0   PDID  16   rw     system software: opens the queue, empty, for a protection domain
 //   2^18 + i·4096 + 8   BASE  49   rw     system software: the address of its first entry
+//   2^18 + i·4096 + 16  ERROR  1   r      system software: memory has refused an entry since the queue was opened
 //
 // Pages of a process (i below 64) and of the system are apart, so that each can be mapped on its own. Of the two tails
 // one counts what has been put, which decides whether there is room, the other what memory has answered, which the
 // process reads.
 //
-//   RESET ── CLEARING: an address a cycle ──► OPEN
+//   reset ─► clearing, an address a cycle ─► closed ── PDID is stored ──► open, empty ── an entry is refused ──► failed
+//                                                                             ▲                                    │
+//                                                                             └────────── PDID is stored ──────────┘
+//
+// A packet for a closed queue is refused, whatever its PDID. The packet of an entry that memory refuses has been
+// acknowledged: the tail that the process reads stays before it, so that nothing is taken for a message that is none.
+// So the queue fills up, and refuses, until the system opens it anew.
 
 `default_nettype none
 
@@ -27,6 +34,7 @@ module mailbox_queues #(
 
     // What a packet asks: answered one cycle later.
     input  wire logic [$clog2(INTERFACES)-1:0] asked_interface,
+    output logic                               is_open,
     output logic      [                  15:0] pdid,
     output logic      [                  15:0] head,
     output logic      [                  15:0] tail,
@@ -40,6 +48,7 @@ module mailbox_queues #(
 
     input wire logic                          written,
     input wire logic [$clog2(INTERFACES)-1:0] written_interface,
+    input wire logic                          write_failed,
 
     input  wire logic [18:0] awaddr,
     input  wire logic        awvalid,
@@ -63,11 +72,20 @@ module mailbox_queues #(
   localparam int ClearBits = $clog2(REMEMBERED);
   if (REMEMBERED < INTERFACES) $fatal(1, "fewer packets are remembered than there are interfaces");
 
-  logic [15:0] pdids[INTERFACES];
+  typedef struct packed {
+    logic is_open;
+    logic [15:0] pdid;
+  } domain_t;
+  typedef struct packed {
+    logic failed;
+    logic [15:0] tail;
+  } written_t;
+
+  domain_t domains[INTERFACES];
   logic [48:0] bases[INTERFACES];
   logic [15:0] heads[INTERFACES];
   logic [15:0] tails[INTERFACES];
-  logic [15:0] tails_written[INTERFACES];
+  written_t in_memory[INTERFACES];
 
   // --- Writes ---
 
@@ -92,13 +110,16 @@ module mailbox_queues #(
   wire [InterfaceBits-1:0] emptied = clearing ? clear_address[InterfaceBits-1:0] : written_page;
   wire empties = clearing || opened;
 
+  wire written_t counted = in_memory[written_interface];
+  wire fails = counted.failed || write_failed;
+
   always_ff @(posedge clk) begin
-    if (empties) pdids[emptied] <= clearing ? '0 : wdata[15:0];
+    if (empties) domains[emptied] <= clearing ? '0 : {1'b1, wdata[15:0]};
     if (clearing || based) bases[emptied] <= clearing ? '0 : wdata[48:0];
     if (empties || head_moved) heads[emptied] <= head_moved ? wdata[15:0] : '0;
     if (empties || put) tails[empties?emptied : put_interface] <= empties ? '0 : put_tail;
     if (empties || written)
-      tails_written[empties?emptied : written_interface] <= empties ? '0 : tails_written[written_interface] + 1'b1;
+      in_memory[empties?emptied : written_interface] <= empties ? '0 : {fails, counted.tail + 16'(!fails)};
 
     if (bready) bvalid <= 1'b0;
     if (is_written) begin
@@ -121,13 +142,13 @@ module mailbox_queues #(
   assign base = bases[base_interface];
 
   always_ff @(posedge clk) begin
-    pdid <= pdids[asked_interface];
+    {is_open, pdid} <= domains[asked_interface];
     head <= heads[asked_interface];
     tail <= tails[asked_interface];
   end
 
   wire [InterfaceBits-1:0] read_page = araddr[12+:InterfaceBits];
-  assign arready = !rvalid || rready;
+  assign arready = !clearing && (!rvalid || rready);
 
   always_ff @(posedge clk) begin
     if (rready) rvalid <= 1'b0;
@@ -138,9 +159,10 @@ module mailbox_queues #(
         araddr[18], araddr[11:3]
       })
         10'h000: rdata <= 64'(heads[read_page]);
-        10'h001: rdata <= 64'(tails_written[read_page]);
-        10'h200: rdata <= 64'(pdids[read_page]);
+        10'h001: rdata <= 64'(in_memory[read_page].tail);
+        10'h200: rdata <= 64'(domains[read_page].pdid);
         10'h201: rdata <= 64'(bases[read_page]);
+        10'h202: rdata <= 64'(in_memory[read_page].failed);
         default: begin
           rdata <= '0;
           rresp <= 2'b10;

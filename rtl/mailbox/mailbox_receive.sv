@@ -1,13 +1,13 @@
-// The way in of the mailbox: takes packets word by word, keeps their payload, and decides on each that is whole.
+// The receive path of the mailbox: takes packets word by word, stores their payload, and decides on each at its footer.
 //
 //   HEADER ── header ──► BODY ─┬─ payload, written to the packet's slot ─┐
 //     ▲                    ▲   │                                         │
 //     │                    └───┼─────────────────────────────────────────┘
 //     └──────── last ──────────┘ footer ─► sound? ─► look up ─► verdict: 3 cycles behind the footer
 //
-//   verdict: damaged? ── put before? ── interface? ── PDID? ── room? ──► put, acknowledged
-//               │            │ acknowledged, not put       │
-//               └────────────┴───────── refused ◄──────────┘
+//   verdict: damaged? ── put before? ── open? ── PDID? ── room? ──► put, acknowledged
+//               │            │ acknowledged, not put  │
+//               └────────────┴─────── refused ◄───────┘
 //
 // A packet without a footer is dropped: nothing in it says to whom an answer would go for certain.
 
@@ -44,6 +44,7 @@ module mailbox_receive
 
     // The queue that a packet is for: what is known of it, one cycle later.
     output logic      [$clog2(INTERFACES)-1:0] asked_interface,
+    input  wire logic                          queue_open,
     input  wire logic [                  15:0] queue_pdid,
     input  wire logic [                  15:0] queue_head,
     input  wire logic [                  15:0] queue_tail,
@@ -171,7 +172,7 @@ module mailbox_receive
     kind = ACKNOWLEDGEMENT;
     if (decided.damaged) kind = REFUSED_DAMAGED;
     else if (put_before) kind = ACKNOWLEDGEMENT;
-    else if (decided.no_interface) kind = REFUSED_INTERFACE;
+    else if (decided.no_interface || !queue_open) kind = REFUSED_INTERFACE;
     else if (decided.pdid != queue_pdid) kind = REFUSED_DOMAIN;
     else if (queue_tail - queue_head >= 16'(ENTRIES)) kind = REFUSED_FULL;
   end

@@ -1,5 +1,5 @@
-// The way of an entry into host memory: one burst of a line of the second-level cache, whatever the payload: four words,
-// or fewer where the bus has more of them. The tail that a process sees moves when the memory has answered.
+// Writes entries to host memory: each is one burst, a line of the second-level cache whatever the payload: four beats of
+// a word, or fewer where a beat has more of them. The tail that a process sees moves when the memory has answered.
 //
 //   start ──► AW: address of the entry ─┐
 //        └──► W: the words of the slot ─┴─► idle ─► … B ──► written: the tail of its queue

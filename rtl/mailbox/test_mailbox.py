@@ -15,6 +15,7 @@ INTERFACES, ENTRIES, CHECK, SLOTS, REMEMBERED = 64, 64, 11, 128, 1024
 NODE = 4100
 CYCLES = int(os.environ.get("WEFT_RTL_CYCLES", "100000"))
 SYSTEM = 1 << 18
+SLVERR = 2
 # Of payloads: at the limits of words and of the message, and beyond.
 SIZES = [0, 1, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 66]
 
@@ -29,10 +30,12 @@ class Memory:
 
     def __init__(self, bench: Bench):
         self.dut, self.random, self.busy = bench.dut, bench.random, 0.0
-        # Bytes on the bus, and buses of an entry.
+        # Bytes of a beat, and beats of an entry.
         self.bytes = len(bench.dut.m_axi_wstrb)
         self.beats = 64 // self.bytes
         self.entries: deque[tuple[int, int, bytes]] = deque()
+        # Addresses of entries that it refuses.
+        self.refused: set[int] = set()
         self.reset()
 
     def reset(self):
@@ -41,7 +44,7 @@ class Memory:
         self.words: list[int] = []
         self.first_word = 0
         self.whole: deque[bytes] = deque()
-        self.to_answer = 0
+        self.responses: deque[int] = deque()
         self.ready = [False, False]
         self.answering = False
         for signal in ["awready", "wready", "bvalid", "bid", "bresp"]:
@@ -69,11 +72,12 @@ class Memory:
         if self.addresses and self.whole:
             cycle_of, address = self.addresses.popleft()
             self.entries.append((cycle_of, address, self.whole.popleft()))
-            self.to_answer += 1
+            self.responses.append(SLVERR if address in self.refused else 0)
         if self.answering:
-            self.to_answer -= 1
-        self.answering = self.to_answer > 0 and not (self.busy and self.random.random() < self.busy)
+            self.responses.popleft()
+        self.answering = bool(self.responses) and not (self.busy and self.random.random() < self.busy)
         dut.m_axi_bvalid.value = int(self.answering)
+        dut.m_axi_bresp.value = self.responses[0] if self.answering else 0
         self.ready = [not (self.busy and self.random.random() < self.busy) for _ in range(2)]
         dut.m_axi_awready.value, dut.m_axi_wready.value = map(int, self.ready)
 
@@ -118,7 +122,8 @@ class Model:
     """The mailbox as it has to be, packet by packet."""
 
     def __init__(self):
-        self.domain = [0] * INTERFACES
+        # None: the queue is not open.
+        self.domain: list[int | None] = [None] * INTERFACES
         self.head, self.tail = [0] * INTERFACES, [0] * INTERFACES
         self.put: dict[int, tuple[int, int]] = {}
         # Packets whose footer has been taken, and when; their look-up is two cycles later.
@@ -161,7 +166,7 @@ class Model:
             if self.coverage:
                 self.coverage.hit("again", True)
             return exanet.ACKNOWLEDGEMENT, None
-        if interface >= INTERFACES:
+        if interface >= INTERFACES or self.domain[interface] is None:
             return exanet.REFUSED_INTERFACE, None
         if packet.domain != self.domain[interface]:
             return exanet.REFUSED_DOMAIN, None
@@ -263,10 +268,19 @@ class Setup:
         async for _ in self.bench.cycles(10):
             pass
 
+    async def store(self, address: int, value: int):
+        """Writes a register, and waits until it is taken."""
+        self.registers.write(address, value)
+        await self.bench.until(lambda: not self.registers.queue and not self.registers.current, 20, "a write")
+
     async def tail(self, interface: int) -> int:
         """The tail of a queue, as its process reads it."""
+        return await self.load(interface << 12 | 8)
+
+    async def load(self, address: int) -> int:
+        """A register."""
         dut = self.bench.dut
-        dut.s_axil_araddr.value, dut.s_axil_arvalid.value = interface << 12 | 8, 1
+        dut.s_axil_araddr.value, dut.s_axil_arvalid.value = address, 1
         await RisingEdge(dut.clk)
         dut.s_axil_arvalid.value = 0
         await RisingEdge(dut.clk)
@@ -314,11 +328,8 @@ async def packets_of_the_vectors(dut):
     assert len(small) >= 3
     for packet, words in small:
         page = SYSTEM | packet.interface << 12
-        setup.registers.write(page, packet.domain)
-        setup.registers.write(page + 8, base(packet.interface))
-        await setup.bench.until(
-            lambda: not setup.registers.queue and not setup.registers.current, 20, "opening"
-        )
+        await setup.store(page, packet.domain)
+        await setup.store(page + 8, base(packet.interface))
         setup.source.send(words, (packet, True))
         await setup.drain()
         assert await setup.tail(packet.interface) == 1
@@ -334,10 +345,7 @@ async def a_full_queue_refuses_until_its_head_moves(dut):
     await setup.drain()
     assert setup.model.state(5) == "full" and await setup.tail(5) == ENTRIES
     for head in [1, 3, ENTRIES, ENTRIES + 1]:
-        setup.registers.write(5 << 12, head)
-        await setup.bench.until(
-            lambda: not setup.registers.queue and not setup.registers.current, 10, "a write"
-        )
+        await setup.store(5 << 12, head)
         for _ in range(ENTRIES + 1):
             setup.send(setup.packet(5, 64))
         await setup.drain()
@@ -382,7 +390,7 @@ async def bad_packets_change_nothing(dut):
     setup.send(setup.packet(3, 1023))
     for flip in [0, 31, 32, 127, 128, 255, 256]:
         setup.send(setup.packet(3, 20), flip)
-    # On a wider bus the header says where a packet ends: there are no others.
+    # In wider beats the header says where a packet ends: there are no others.
     if setup.source.lanes == 1:
         # Words that are missing, and one too many: the size says otherwise, though the check is right.
         for size, payload in [(33, bytes(16)), (16, bytes(32)), (0, bytes(16))]:
@@ -398,6 +406,54 @@ async def bad_packets_change_nothing(dut):
     setup.send(setup.packet(3, 64))
     await setup.drain()
     assert await setup.tail(3) == 1
+
+
+@cocotb.test()
+async def a_queue_that_nobody_has_opened_refuses(dut):
+    """Catches a packet of PDID 0 that is put where no process waits, and a queue of PDID 0 that is none."""
+    setup = Setup(dut, 10)
+    await setup.start(open_queues=False)
+    for domain in [0, 1, 0xFFFF]:
+        for interface in [0, 5, INTERFACES - 1]:
+            setup.send(setup.packet(interface, 8, domain=domain))
+    await setup.drain()
+    assert [await setup.tail(interface) for interface in [0, 5, INTERFACES - 1]] == [0, 0, 0]
+    await setup.store(SYSTEM | 5 << 12 | 8, base(5))
+    setup.send(setup.packet(5, 8, domain=0))
+    await setup.drain()
+    await setup.store(SYSTEM | 5 << 12, 0)
+    for interface, domain in [(5, 0), (5, 1), (4, 0)]:
+        setup.send(setup.packet(interface, 8, domain=domain))
+    await setup.drain()
+    assert await setup.tail(5) == 1
+    assert [await setup.tail(interface) for interface in [0, 4, INTERFACES - 1]] == [0, 0, 0]
+
+
+@cocotb.test()
+async def an_entry_that_memory_refuses_is_told(dut):
+    """Catches an error of memory that nobody sees, and a tail that goes past an entry that is not there."""
+    setup = Setup(dut, 11)
+    await setup.start()
+    error = SYSTEM | 6 << 12 | 16
+    for refused in [0, 3, ENTRIES - 1]:
+        await setup.store(SYSTEM | 6 << 12, 7)
+        assert (await setup.load(error), await setup.tail(6)) == (0, 0)
+        setup.memory.refused = {base(6) + refused * 64}
+        for _ in range(ENTRIES + 2):
+            setup.send(setup.packet(6, 64))
+        setup.send(setup.packet(7, 8))
+        # The model has what is put: the queue fills up behind the entry.
+        await setup.drain()
+        assert setup.model.state(6) == "full"
+        assert (await setup.load(error), await setup.tail(6)) == (1, refused)
+        # Entries before it are taken; what comes then stays behind it.
+        await setup.store(6 << 12, refused)
+        for _ in range(refused + 2):
+            setup.send(setup.packet(6, 8))
+        await setup.drain()
+        assert (await setup.load(error), await setup.tail(6)) == (1, refused)
+        assert await setup.load(SYSTEM | 7 << 12 | 16) == 0
+    assert await setup.tail(7) == 3
 
 
 @cocotb.test()
@@ -463,6 +519,8 @@ async def memory_and_registers_of_others(dut):
     assert answer.resp != 0
     answer = await registers.read(7 << 12 | 16, 8)
     assert answer.resp != 0
+    assert (await registers.write(SYSTEM | 7 << 12 | 16, bytes(8))).resp != 0
+    assert await registers.read_qword(SYSTEM | 7 << 12 | 16) == 0
 
 
 @cocotb.test()

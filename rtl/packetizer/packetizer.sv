@@ -1,12 +1,12 @@
 // The packetizer: makes one packet of what a process stores into a page, and watches over it until the receiver has
 // answered.
 //
-//   stores ─► packetizer_pages ─ payload, descriptor ─────────────────────────────┐
-//   (AXI4)      ▲ status   │ post                                                 ▼
-//               │          ├─────────► packetizer_engine ─ made ─► packetizer_transmit ─► network
-//               │          ▼                  ▲ repeat                 │ sent
-//             packetizer_channels ────────────┘◄───────────────────────┘
-//               ▲ answered   ▲ due ── timers       packetizer_transmit_bus where a bus has 512 bits
+//   stores ─► packetizer_pages ─ descriptor ─────────────────────────┐  payload ──────────┐
+//   (AXI4)      ▲ status   │ post                                    ▼                    ▼
+//               │          ├─────► packetizer_engine ─ made ─► packetizer_prepare ─► packetizer_transmit ─► network
+//               │          ▼              ▲ repeat                 ▲ ongoing?             │ sent
+//             packetizer_channels ────────┴────────────────────────┘◄─────────────────────┘
+//               ▲ answered   ▲ due ── timers             packetizer_transmit_bus where a bus has 512 bits
 //        network (ACK, NACK)
 //
 //              ┌──────── ACK ────────► acknowledged ───────────┐
@@ -92,7 +92,9 @@ module packetizer
     input  wire logic [DATA_WIDTH-1:0] s_axis_net_tdata,
     input  wire logic                  s_axis_net_tlast,
 
-    // A channel goes to another state: for a comparison with the model.
+    // The number of the message whose header is on the bus, and a channel that goes to another state: for a
+    // comparison with the model.
+    output logic [                             31:0] offered_number,
     output logic                                     change_valid,
     output logic [$clog2(INTERFACES * CHANNELS)-1:0] change_channel,
     output logic [                              2:0] change_state
@@ -129,6 +131,10 @@ module packetizer
   logic sent_valid, sent_ready;
   logic [ChannelBits-1:0] sent_channel;
   logic [31:0] sent_number;
+  assign offered_number = sent_number;
+
+  // A packet that waits for the network is withdrawn when its channel is answered.
+  wire left_valid = change_valid && change_state > 3'd1;
 
   logic due_valid, due_ready;
   logic [ChannelBits-1:0] due_channel;
@@ -147,9 +153,10 @@ module packetizer
   logic [31:0] made_number;
 
   logic [ChannelBits-1:0] looked_up_channel;
-  logic looked_up_ongoing;
+  logic looked_up, looked_up_ongoing;
   logic [31:0] looked_up_number;
-  header_t descriptor;
+  logic prepared, taken, begun;
+  header_t descriptor, header;
   logic [15:0] pdid;
   // All words of a channel lie side by side where the bus has as many.
   localparam int Lanes = DATA_WIDTH / 128;
@@ -234,33 +241,55 @@ module packetizer
       .made_number
   );
 
+  packetizer_prepare #(
+      .CHANNEL_BITS(ChannelBits)
+  ) prepare (
+      .clk,
+      .reset,
+      .node,
+      .made_valid,
+      .made_ready,
+      .made_channel,
+      .made_number,
+      .looked_up_channel,
+      .looked_up,
+      .looked_up_ongoing,
+      .looked_up_number,
+      .descriptor,
+      .pdid,
+      .left_valid,
+      .left_channel(change_channel),
+      .begun,
+      .prepared,
+      .taken,
+      .header,
+      .channel(sent_channel),
+      .number(sent_number)
+  );
+
   if (DATA_WIDTH == 128) begin : g_words
     packetizer_transmit #(
         .CHANNEL_BITS(ChannelBits)
     ) transmit (
         .clk,
         .reset,
-        .node,
-        .made_valid,
-        .made_ready,
-        .made_channel,
-        .made_number,
-        .looked_up_channel,
-        .looked_up_ongoing,
-        .looked_up_number,
-        .descriptor,
-        .pdid,
+        .prepared,
+        .taken,
+        .header,
+        .channel(sent_channel),
+        .number(sent_number),
         .payload_address,
         .payload,
         .sent_valid,
         .sent_ready,
-        .sent_channel,
-        .sent_number,
         .net_valid(m_axis_net_tvalid),
         .net_ready(m_axis_net_tready),
-        .net_data (m_axis_net_tdata),
-        .net_last (m_axis_net_tlast)
+        .net_data(m_axis_net_tdata),
+        .net_last(m_axis_net_tlast)
     );
+    // The next packet is prepared when the header of the one before has been taken.
+    assign begun = 1'b0;
+    wire unused_ok = &{1'b0, looked_up};
   end else begin : g_bus
     assign payload_address = looked_up_channel;
     packetizer_transmit_bus #(
@@ -268,25 +297,21 @@ module packetizer
     ) transmit (
         .clk,
         .reset,
-        .node,
-        .made_valid,
-        .made_ready,
-        .made_channel,
-        .made_number,
-        .looked_up_channel,
-        .looked_up_ongoing,
-        .looked_up_number,
-        .descriptor,
-        .pdid,
+        .prepared,
+        .taken,
+        .begun,
+        .header,
+        .channel(sent_channel),
+        .number(sent_number),
+        .looked_up,
+        .bytes(descriptor.size),
         .payload,
         .sent_valid,
         .sent_ready,
-        .sent_channel,
-        .sent_number,
         .net_valid(m_axis_net_tvalid),
         .net_ready(m_axis_net_tready),
-        .net_data (m_axis_net_tdata),
-        .net_last (m_axis_net_tlast)
+        .net_data(m_axis_net_tdata),
+        .net_last(m_axis_net_tlast)
     );
   end
 
@@ -384,7 +409,7 @@ module packetizer
       .TIME_BITS(TimeBits)
   ) channel_timers (
       .clk,
-      .reset,
+      .reset(reset || clearing),
       .now,
       .scanned_channel,
       .scanned_waits,

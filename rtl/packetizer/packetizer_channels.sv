@@ -1,4 +1,4 @@
-// The channels of the packetizer: the state of each, and what changes it.
+// The channels of the packetizer: the state of each, drawn at the head of packetizer.sv, and what changes it.
 //
 //   due ───┐
 //   answer ┤   one a cycle     read ─► change ─► write       3 copies of the table: for this, for transmit, for

@@ -12,6 +12,8 @@
 // Bursts are of any length, incrementing, of whole words. What is stored elsewhere, and a descriptor of more than 64
 // bytes, is answered with SLVERR and changes nothing. A descriptor for a channel that is ongoing changes nothing
 // either: its process sees in the status that the channel is.
+//
+//   loads:  LISTEN ── address ──► LOAD ── states of the page's channels, one a turn ──► ANSWER ── last beat ──► LISTEN
 
 `default_nettype none
 
@@ -176,8 +178,6 @@ module packetizer_pages
   end
 
   // --- Loads: the states of a page's channels, one after the other ---
-  //
-  //   LISTEN ── address ──► LOAD ── four states ──► ANSWER ── last word ──► LISTEN
 
   typedef enum logic [1:0] {
     LISTEN,

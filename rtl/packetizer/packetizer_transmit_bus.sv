@@ -1,12 +1,12 @@
-// The way out of the packetizer by a bus of 512 bits: a packet is one or two of them.
+// The transmit path of the packetizer over 512 bits: a packet is one beat or two.
 //
-//   made ─► WAIT ─► LOOK_UP ── still ongoing? ──► prepared ─► FIRST ── footer on it ──────────► FIRST …
-//                       └─ answered meanwhile: no packet        └─ 3 or 4 words of payload ─► SECOND
+//   prepared ─► FIRST ── footer in it ──────────► FIRST …
+//                  └─ 3 or 4 words of payload ─► SECOND ─► FIRST …
 //
 //   FIRST   [ header | payload | payload | payload ]      words behind the footer are zero
 //   SECOND  [ payload | footer |   0     |    0    ]
 //
-// The check is in the first bus of a short packet: it is worked out of all words at once. Each word counts by how many
+// The check is in the first beat of a short packet: it is worked out of all words at once. Each word counts by how many
 // follow it, so that words are lined up by that, and each place has one tree.
 
 `default_nettype none
@@ -19,26 +19,22 @@ module packetizer_transmit_bus
     input wire logic clk,
     input wire logic reset,
 
-    input wire logic [21:0] node,
+    // The next packet; it is another's turn when the last beat is taken.
+    input  wire logic                       prepared,
+    output logic                            taken,
+    output logic                            begun,
+    input  wire header_t                    header,
+    input  wire logic    [CHANNEL_BITS-1:0] channel,
+    input  wire logic    [            31:0] number,
 
-    input  wire logic                    made_valid,
-    output logic                         made_ready,
-    input  wire logic [CHANNEL_BITS-1:0] made_channel,
-    input  wire logic [            31:0] made_number,
-
-    // The channel, its descriptor, its PDID and its payload: there one cycle later.
-    output logic         [CHANNEL_BITS-1:0] looked_up_channel,
-    input  wire logic                       looked_up_ongoing,
-    input  wire logic    [            31:0] looked_up_number,
-    input  wire header_t                    descriptor,
-    input  wire logic    [            15:0] pdid,
-    input  wire logic    [           511:0] payload,
+    // Its bytes and payload, as it is looked up.
+    input wire logic         looked_up,
+    input wire logic [  9:0] bytes,
+    input wire logic [511:0] payload,
 
     // The header has been taken: the time of the answer runs.
-    output logic                         sent_valid,
-    input  wire logic                    sent_ready,
-    output logic      [CHANNEL_BITS-1:0] sent_channel,
-    output logic      [            31:0] sent_number,
+    output logic      sent_valid,
+    input  wire logic sent_ready,
 
     output logic              net_valid,
     input  wire logic         net_ready,
@@ -49,55 +45,17 @@ module packetizer_transmit_bus
   localparam int MostWords = SmallWords + 1;
 
   typedef enum logic {
-    WAIT,
-    LOOK_UP
-  } prepare_state_t;
-  typedef enum logic {
     FIRST,
     SECOND
   } state_t;
 
-  prepare_state_t prepare_state;
   state_t state;
-  logic prepared;
-  header_t header;
-  logic [CHANNEL_BITS-1:0] channel;
-  logic [31:0] number;
   word_t [SmallWords-1:0] payload_words;
 
-  wire taken = net_valid && net_ready;
-
-  // --- The next packet ---
-
-  assign made_ready = prepare_state == WAIT && (!prepared || taken && net_last);
-  assign looked_up_channel = made_channel;
-  wire is_due = looked_up_ongoing && looked_up_number == number;
-
+  // Behind the last byte are zeros.
   always_ff @(posedge clk) begin
-    if (taken && net_last) prepared <= 1'b0;
-    unique case (prepare_state)
-      WAIT:
-      if (made_valid && made_ready) begin
-        prepare_state <= LOOK_UP;
-        channel <= made_channel;
-        number <= made_number;
-      end
-      default: begin
-        prepare_state <= WAIT;
-        prepared <= is_due;
-        header <= descriptor;
-        header.pdid <= pdid;
-        header.kind <= posted_kind(descriptor.kind);
-        header.source <= node;
-        // Behind the last byte are zeros.
-        for (int i = 0; i < SmallBytes; i++)
-        payload_words[i/16][8*(15-i%16)+:8] <= descriptor.size <= 10'(i) ? '0 : payload[8*i+:8];
-      end
-    endcase
-    if (reset) begin
-      prepare_state <= WAIT;
-      prepared <= 1'b0;
-    end
+    for (int i = 0; i < SmallBytes; i++)
+    if (looked_up) payload_words[i/16][8*(15-i%16)+:8] <= bytes <= 10'(i) ? '0 : payload[8*i+:8];
   end
 
   // --- Its check ---
@@ -135,12 +93,13 @@ module packetizer_transmit_bus
     assign net_data[128*(3-i)+:128] = state == FIRST ? packet[i] : packet[i+4];
   end
 
-  assign sent_valid   = taken && state == FIRST;
-  assign sent_channel = channel;
-  assign sent_number  = number;
+  wire beat_taken = net_valid && net_ready;
+  assign taken = beat_taken && net_last;
+  assign begun = beat_taken || state == SECOND;
+  assign sent_valid = beat_taken && state == FIRST;
 
   always_ff @(posedge clk) begin
-    if (taken) state <= net_last ? FIRST : SECOND;
+    if (beat_taken) state <= net_last ? FIRST : SECOND;
     if (reset) state <= FIRST;
   end
 endmodule

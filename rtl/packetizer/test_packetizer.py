@@ -509,7 +509,7 @@ async def random_posts_under_back_pressure(dut):
             index = (words[-1] >> 48 & 0xFFFF) * CHANNELS + (words[-1] >> 32 & 0xFFFF)
             packet = posted.get(index)
             if packet is None or words[-1] >> 96 != packet.number:
-                # It was on its way when it was answered.
+                # It was made before it was answered.
                 assert came.get(words[-1] >> 96, 0) > 0, (
                     f"cycle {cycle}: a packet of nobody, {words[-1]:032x}"
                 )

@@ -1,4 +1,4 @@
-// The way in: forwards the payload of a cell to its place in memory as it comes, and decides at its footer what it was.
+// The receive path: forwards the payload of a cell to memory as it comes, and decides at its footer what the cell was.
 //
 //   HEADER ── header ──► BODY ── words ──► FILL, if words are missing ──► HEADER
 //     │                   │ └─ footer: sound? ─► cell, with what was found

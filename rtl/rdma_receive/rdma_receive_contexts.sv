@@ -157,12 +157,11 @@ module rdma_receive_contexts
 
   wire [21:0] source = arrived.source;
   wire [15:0] channel = arrived.identity.channel;
-  // Of channels, of their pages and of sources low numbers are the most in use: the bits of the last two are turned
-  // round.
+  // Of channels, of their pages and of sources low numbers are the most in use: the bits of the last two are reversed.
   wire [SetBits-1:0] page_and_source = source[0+:SetBits] ^ source[SetBits+:SetBits] ^ channel[SetBits+:SetBits];
-  logic [SetBits-1:0] turned, set;
-  always_comb for (int i = 0; i < SetBits; i++) turned[i] = page_and_source[SetBits-1-i];
-  assign set = channel[0+:SetBits] ^ turned;
+  logic [SetBits-1:0] reversed, set;
+  always_comb for (int i = 0; i < SetBits; i++) reversed[i] = page_and_source[SetBits-1-i];
+  assign set = channel[0+:SetBits] ^ reversed;
 
   logic [WAYS-1:0] is_named, is_open;
   logic [WayBits-1:0] named, free, turn, turns[1<<SetBits];
@@ -411,7 +410,7 @@ module rdma_receive_contexts
       .out_data ({waiting_place, waiting_transaction})
   );
 
-  // Before its first reset it holds anything.
+  // Before the first reset its registers are unknown.
   logic was_reset;
   initial was_reset = 1'b0;
 

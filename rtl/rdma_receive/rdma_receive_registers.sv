@@ -98,7 +98,7 @@ module rdma_receive_registers #(
   end
 
   wire [InterfaceBits-1:0] read_page = araddr[12+:InterfaceBits];
-  assign arready = !rvalid || rready;
+  assign arready = !clearing && (!rvalid || rready);
 
   always_ff @(posedge clk) begin
     if (rready) rvalid <= 1'b0;

@@ -1,4 +1,4 @@
-// The way to memory: bursts and their words in the order in which they come, and the answers to them.
+// The write path to memory: bursts and their words in the order in which they come, and the answers to them.
 //
 //   bursts ──► AW             words ──► W             B ──► of the cell that is next: all written? ─► cell
 //
@@ -138,7 +138,7 @@ module rdma_receive_write #(
 
   // --- Room: for the cells that wait, with one that is coming and a notification, and for their words ---
 
-  // Before its first reset it holds anything.
+  // Before the first reset its registers are unknown.
   logic was_reset;
   initial was_reset = 1'b0;
   logic [$clog2(CELLS):0] cells_waiting;

@@ -353,7 +353,7 @@ module segmentation
       .TIME_BITS(TimeBits)
   ) block_timers (
       .clk,
-      .reset,
+      .reset(reset || clearing),
       .now,
       .scanned_channel(scanned_timer),
       .scanned_waits,

@@ -10,7 +10,7 @@
 //   mapped ──────┤
 //   load ────────┘
 //
-//   channel    free ─ descriptor ─► posted ─ post ─► running ─ last block acknowledged, or given up ─► free
+//   channel    available ─ descriptor ─► posted ─ post ─► running ─ last block acknowledged, or given up ─► available
 //   block      sending ─ last cell sent ─► unacknowledged ─ ACK ─► done: the next block begins in its place
 //                ▲  └─ page fault ─► faulted ─ mapped ─┐ │
 //                └───── again: NACK, or time is up ────┴─┘
@@ -40,7 +40,7 @@ module segmentation_agent
     input wire logic clk,
     input wire logic reset,
 
-    // After a reset all channels become free, one a cycle.
+    // After a reset all channels become available, one a cycle.
     output logic                         clearing,
     output logic      [CHANNEL_BITS-1:0] clear_address,
     input  wire logic [   TIME_BITS-1:0] now,
@@ -271,7 +271,6 @@ module segmentation_agent
   wire buffer_freed = sent || dropped;
 
   // --- Cycle 1: whose turn, and the channel is read ---
-
 
   always_comb begin
     chosen_valid = !clearing && !stays;
@@ -517,7 +516,7 @@ module segmentation_agent
       assert (!turn_again || turn_ready)
       else $error("a channel has two turns");
       assert (!(changing_valid && changing.what == POST && channel.running))
-      else $error("a descriptor for a channel that is not free");
+      else $error("a descriptor for a channel that is not available");
     end
     if (reset) fetched <= '0;
   end

@@ -4,7 +4,7 @@
 //   offset in a page       what
 //   c·64                w  source of channel c: address in bits 38 … 0, bytes of the transfer in bits 95 … 64
 //   c·64 + 16           w  destination: a header of which node, rank, address and page count
-//   c·64 + 32           w  nothing
+//   c·64 + 32           w  reserved
 //   c·64 + 48           w  starts the transfer
 //   c·64                r  the state of channel c: see segmentation_agent
 //   and of 2^16 + page, which is the system's
@@ -12,9 +12,12 @@
 //   16                  w  the number of a channel: the memory that it met a page fault in is mapped
 //
 // A page has 32 write channels and behind them 32 read channels. Bursts are of any length, incrementing, of whole
-// words. What is stored elsewhere, or into a channel that is not free, is answered with SLVERR and changes nothing.
+// words. What is stored elsewhere, or into a channel that is not available, is answered with SLVERR and changes nothing.
 // So is what is stored into a read channel: those are segmentation_requests's, whose descriptor is stored as a whole in
 // one cycle. In that cycle stores of processes wait: it comes once in ten cycles at most.
+//
+//   channel:  available ── descriptor, or request ──► posted … segmentation_agent … freed ──► available
+//   loads:    LISTEN ── address ──► LOAD ── state of the channel ──► ANSWER ── last beat ──► LISTEN
 
 `default_nettype none
 
@@ -248,8 +251,6 @@ module segmentation_pages
   end
 
   // --- Loads ---
-  //
-  //   LISTEN ── address ──► LOAD ── state ──► ANSWER ── last word ──► LISTEN
 
   typedef enum logic [1:0] {
     LISTEN,

@@ -1,4 +1,4 @@
-// The way from memory: a burst of reads for each cell, and a buffer that is whole when all its words have come.
+// The read path from memory: a burst for each cell, and a buffer that is whole when all its words have come.
 //
 //   cell ─► asked ─► AR, one burst, or two where the cell crosses 4 KB ─► memory
 //                                                                           │ R, in the order of the bursts

@@ -1,4 +1,4 @@
-// The way out of the send unit: header, payload and footer of each cell that is whole.
+// The transmit path of the send unit: header, payload and footer of each cell that is whole.
 //
 //   HEADER ── header ──► PAYLOAD ── last word ──► FOOTER ──► HEADER …
 //      │ └── no payload ─────────────────────────►┘

@@ -10,6 +10,7 @@ must be readable. A comment above a block changes that:
     <!-- file: NAME -->      the block is written to this file, which later commands read
     <!-- fails: STATUS -->   the last command ends with this status, and its error counts as printed
     <!-- before: COMMAND --> what the reader is taken to have already: this is run first
+    <!-- needs: FILE -->     not run where this file of the tree is not there, such as one that tools build
     <!-- slow -->            takes more than a few seconds: run with --slow alone
     <!-- not run: WHY -->    not run, for this reason
 
@@ -38,7 +39,7 @@ BESIDE += ["validation"]
 BLOCK = re.compile(r"((?:^<!-- [^\n]* -->\n)*)^```([^\n]*)\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 # The last lines of a run, which hold the speed of this computer: pages do not show them.
 ENDING = re.compile(r"\n*^finished: .*\n(?:results in .*\n?)?\Z", re.MULTILINE)
-MARK = re.compile(r"<!-- (file|fails|before|slow|not run)(?:: (.*?))? -->")
+MARK = re.compile(r"<!-- (file|fails|before|needs|slow|not run)(?:: (.*?))? -->")
 # Seconds that a command may take. Those of a block without a mark should take few.
 PATIENCE, SLOW_PATIENCE = 60, 900
 
@@ -55,6 +56,8 @@ class Block(NamedTuple):
         """The way it is treated: run, slow, python, read, shown or not run."""
         if "not run" in self.marks:
             return "not run"
+        if "needs" in self.marks and not (ROOT / self.marks["needs"]).exists():
+            return "without what it needs"
         if "file" in self.marks or self.language in ("toml", "json"):
             return "read"
         if self.language == "python":

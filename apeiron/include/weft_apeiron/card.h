@@ -39,7 +39,7 @@ class Card {
         own() = this;
         // A program that calls exit does not come to the end of its card.
         std::atexit([] {
-            Scheduler::check_that_no_kernel_exits();
+            Faults::check_that_no_kernel_exits();
             if (own() != nullptr)
                 own()->tell_of_kernels();
         });
@@ -126,7 +126,7 @@ class Card {
         unit.task = scheduler().start(unit.design, [=] { call(arguments.data(), channels); });
     }
 
-    // What each kernel has waited for: the one that waits least is the limit of all.
+    // The waits of each kernel, a line each: the one that waits least is the limit of all.
     std::string explain()
     {
         std::string text;

@@ -15,7 +15,7 @@ class Clock {
   public:
     explicit Clock(std::uint64_t megahertz) : megahertz_(megahertz) {}
 
-    // Where a cycle begins, as the model has it: rounded up, from the count and not from a rounded period.
+    // The beginning of a cycle, as the model has it: rounded up, from the count and not from a rounded period.
     Picoseconds edge(Cycle cycle) const
     {
         if (cycle == NEVER)

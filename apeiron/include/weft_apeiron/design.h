@@ -1,6 +1,6 @@
 // The description of a design that `weft apeiron build` writes: what programs take by -b.
 //
-//   weft-apeiron 3
+//   weft-apeiron 4
 //   of krnl_sr_1,0,4,4,256,1;krnl_middle,none,0,0,auto,1;samples,krnl_front.samples_out,krnl_back.samples_in,64,0
 //   frequency 100
 //   switch TextaRossa_switch_1
@@ -16,6 +16,7 @@
 #define WEFT_APEIRON_DESIGN_H
 
 #include "clock.h"
+#include "version.h"
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -58,12 +59,9 @@ struct Design {
         std::ifstream file(path);
         if (!file)
             throw std::runtime_error(path + ": there is no such design; make it with weft apeiron build");
-        std::string line, mark;
-        unsigned version = 0;
+        check_version(file, path);
+        std::string line;
         std::getline(file, line);
-        std::istringstream(line) >> mark >> version;
-        if (mark != "weft-apeiron" || version != 3)
-            throw std::runtime_error(path + ": not a design of this weft; make it with weft apeiron build");
         Design design;
         const std::string folder = path.substr(0, path.rfind('/') + 1);
         bool is_whole = false;

@@ -1,4 +1,4 @@
-// What a kernel needs of whoever runs it: its clock, and a way to give way to the others.
+// Calls of a kernel to the scheduler that runs it: its clock, and giving way to the others.
 //
 // Kernels are coroutines of one thread. Each has a clock of its own, counted in cycles of the design, which moves only
 // as it uses streams and memory: all else that it computes takes no time.
@@ -79,7 +79,8 @@ class Executor {
     // The running kernel's name.
     virtual const std::string &name() const = 0;
 
-    // A channel of the running kernel: a message_stream_t for HAPECOM's short forms. NULL: it has no such channel.
+    // A channel of the running kernel, a message_stream_t, for HAPECOM's short forms. One that it does not have ends
+    // the run when it is used.
     virtual void *channel(Access access, unsigned number) = 0;
 };
 

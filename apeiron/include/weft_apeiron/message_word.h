@@ -6,9 +6,9 @@
 
 #include "../ap_int.h"
 
-// What travels beside a word (AXI4-Stream side channels): what the header needs, and where a message ends.
+// The side channel of a word (AXI4-Stream): fields of its packet's header, and where a message ends.
 struct message_side_t {
-    // Where the message goes, or came for.
+    // The destination of the message.
     uint32_t node = 0;
     uint8_t task_id = 0;
     uint16_t ch_id = 0;
@@ -40,7 +40,7 @@ namespace weft_apeiron {
 template <>
 struct IsNumber<message_word_t> { static constexpr bool value = true; };
 
-// What a stream of T holds for each word.
+// The type of the words that a stream of T holds.
 template <typename T>
 struct StreamWord { using type = T; };
 template <>

@@ -12,7 +12,7 @@ namespace weft_apeiron {
 
 // A packet at a port.
 struct Packet {
-    // When its first word is given to the aggregator, or its last word is with the kernel.
+    // The time at which its first word is given to the aggregator, or its last word is with the kernel.
     Picoseconds at = 0;
     // The port that it leaves by, or has come to.
     unsigned port = 0;

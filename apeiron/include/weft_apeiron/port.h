@@ -52,7 +52,7 @@ class ChannelArray {
     std::unique_ptr<Stream[]> all_;
 };
 
-// What a port has for the Communication IP: a packet, and the cycle in which one has left the receiving FIFOs.
+// Events of a port for the Communication IP: a packet, and the cycle in which one has left the receiving FIFOs.
 struct PortEvents {
     std::function<void(Packet)> post;
     std::function<void(Cycle)> leaves;
@@ -113,7 +113,7 @@ class Port {
     const KernelDesign &kernel() const { return kernel_; }
     const Dispatcher &dispatcher() const { return dispatcher_; }
 
-    // What its output channels hold of packets that are not whole, a sentence each.
+    // Packets in its output channels that are not whole, a sentence each.
     std::vector<std::string> unfinished() const
     {
         std::vector<std::string> told;
@@ -132,7 +132,7 @@ class Port {
     // Packets that a port takes before the aggregator has written the first: the one that it writes, and the next.
     static constexpr unsigned AHEAD = 2;
 
-    // Whoever takes the words of a stream by calling a member of `Outgoing`.
+    // An outlet that calls members of `Outgoing`.
     template <typename Owner>
     struct Taker : Outlet {
         Taker(Owner &of, Cycle (Owner::*asks)(), void (Owner::*takes)(Cycle)) : owner(of), ask(asks), take(takes) {}
@@ -160,7 +160,7 @@ class Port {
             headers_.control().admit();
         }
 
-        // What it holds of a packet that is not whole; empty: nothing.
+        // The packet in it that is not whole, as a sentence; empty: there is none.
         std::string unfinished() const
         {
             const std::string &name = data_.control().name();
@@ -261,7 +261,7 @@ class Port {
         // Words that the header of its packet announces.
         std::size_t words() const { return (packet_.header.s.packet_size + WORD_BYTES - 1) / WORD_BYTES; }
 
-        // What its packet lacks, of which the header is there.
+        // The words or the footer that its packet lacks, whose header is there.
         std::string lacks() const
         {
             return "lacks " + (words_ < words() ? counted(words() - words_) : std::string("its footer"));

@@ -11,10 +11,9 @@
 #ifndef WEFT_APEIRON_SCHEDULER_H
 #define WEFT_APEIRON_SCHEDULER_H
 
-#include "coroutine.h"
+#include "faults.h"
 #include "port.h"
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -57,19 +56,20 @@ class Task {
     // NULL: it is at none.
     Port *port;
     Coroutine coroutine;
-    // When it was started, and its time.
+    // The cycle in which it was started, and the one that it has come to.
     Cycle began = 0, clock = 0;
-    // What it has done in the cycle of its clock: used a stream; nothing, as it has computed up to there; or something
-    // that is not told.
+    // Its last act in the cycle of its clock: it used a stream; did nothing, as it has computed up to there; or did
+    // something else.
     enum class Does { Stream, Nothing, Other } does = Does::Other;
     // Cycles that it has waited for each stream.
     std::map<WaitedFor, Cycle> waited;
-    // What it waits for: the name of a stream; nothing if it can go on.
+    // The stream that it waits for while `waits`.
     std::string stream;
     Access access = Access::Read;
     bool waits = false, waits_at_port = false;
     // It looks at a stream, and goes on when all before its clock has happened.
     bool looks = false;
+    // By channel, the message that it has received last without a place of its own for it.
     std::map<unsigned, std::vector<unsigned char>> received;
 
     bool is_over() const { return coroutine.is_over(); }
@@ -95,7 +95,7 @@ class Scheduler : public Executor {
         : network_(network), clock_(clock), ddr_(ddr), packet_words_(words_of(payload))
     {
         executor() = this;
-        catch_faults();
+        Faults::handle_signals();
     }
 
     ~Scheduler() override { executor() = nullptr; }
@@ -119,7 +119,7 @@ class Scheduler : public Executor {
     std::shared_ptr<Task> start(const KernelDesign &kernel, std::function<void()> body)
     {
         Port *port = kernel.has_port ? ports_.at(kernel.port).get() : nullptr;
-        std::shared_ptr<Task> task(new Task(kernel.name, kernel.cycles, port, guarded(std::move(body))));
+        std::shared_ptr<Task> task(new Task(kernel.name, kernel.cycles, port, Faults::guarded(std::move(body))));
         task->began = task->clock = clock_.at_or_after(network_.now());
         const auto by_name = [](const std::shared_ptr<Task> &one, const std::shared_ptr<Task> &other) {
             return one->name < other->name;
@@ -140,18 +140,18 @@ class Scheduler : public Executor {
     // Kernels run until that time, at which the host goes on.
     void run_until(Picoseconds then)
     {
-        settle_until(then);
+        while (step(then, nullptr)) {
+        }
         network_.pass_until(then);
     }
 
     Picoseconds now() { return network_.now(); }
-    Network &network() { return network_; }
 
     // Memory of kernels that lies in DDR.
     void add_ddr(const void *address, std::size_t size) { in_ddr_[static_cast<const char *>(address)] = size; }
     void remove_ddr(const void *address) { in_ddr_.erase(static_cast<const char *>(address)); }
 
-    // What a kernel uses.
+    // For the running kernel.
     Cycle clock() const override { return running_->clock; }
 
     void advance(Cycle to) override
@@ -240,39 +240,9 @@ class Scheduler : public Executor {
         return access == Access::Read ? &channels.data_in[at] : &channels.data_out[at];
     }
 
-    // A program that exits while a kernel runs has been ended by that.
-    static void check_that_no_kernel_exits()
-    {
-        if (fault_note().is_running)
-            end_by_kernel("calls exit, and its host program ends by it; return, or throw");
-    }
-
   private:
-    // No time that a run can come to: half of what there is.
+    // The end of virtual time, so far from NEVER that sums of times do not reach it.
     static constexpr Picoseconds LAST = NEVER / 2;
-
-    // What a handler of faults says of the running kernel. A kernel that writes beyond its memory spoils what lies on
-    // the heap, and not this.
-    struct FaultNote {
-        bool is_running = false;
-        unsigned node = 0;
-        char kernel[256] = "";
-        // The space below its stack.
-        const char *guard = nullptr;
-    };
-
-    static FaultNote &fault_note()
-    {
-        static FaultNote note;
-        return note;
-    }
-
-    // Everything up to that time happens.
-    void settle_until(Picoseconds then)
-    {
-        while (step(then, nullptr)) {
-        }
-    }
 
     // The next thing happens, no later than `then`. Whether something has. `host`: what the host waits for.
     bool step(Picoseconds then, const Task *host)
@@ -323,22 +293,11 @@ class Scheduler : public Executor {
     void resume(Task &task)
     {
         running_ = &task;
-        note(task);
-        task.coroutine.resume();
-        fault_note().is_running = false;
+        Faults::resume(task.coroutine, task.name, network_.node());
         running_ = nullptr;
         if (task.is_over())
             tasks_.erase(std::find_if(tasks_.begin(), tasks_.end(),
                                       [&task](const std::shared_ptr<Task> &own) { return own.get() == &task; }));
-    }
-
-    void note(const Task &task)
-    {
-        FaultNote &note = fault_note();
-        note.node = network_.node();
-        note.kernel[task.name.copy(note.kernel, sizeof note.kernel - 1)] = '\0';
-        note.guard = static_cast<const char *>(task.coroutine.guard());
-        note.is_running = true;
     }
 
     // The ports get what they are to have at `at`: room that is free from `frees` on goes first.
@@ -401,7 +360,7 @@ class Scheduler : public Executor {
         return found != in_ddr_.begin() && at < (--found)->first + found->second;
     }
 
-    // What each kernel waits for, as sentences.
+    // The streams that kernels wait for, as sentences.
     std::string waiting() const
     {
         std::string told;
@@ -440,66 +399,6 @@ class Scheduler : public Executor {
         std::fflush(stdout);
         std::fprintf(stderr, "weft apeiron: node %u: %s\n", network_.node(), what.c_str());
         std::fflush(stderr);
-        _exit(1);
-    }
-
-    // A kernel whose exceptions are reported.
-    std::function<void()> guarded(std::function<void()> body)
-    {
-        return [this, body = std::move(body)] {
-            try {
-                body();
-            } catch (const std::exception &error) {
-                refuse(std::string("throws: ") + error.what());
-            } catch (...) {
-                refuse("throws what is no std::exception");
-            }
-        };
-    }
-
-    // A kernel that faults is named. The handler runs on a stack of its own, as the kernel's may be at its end.
-    void catch_faults()
-    {
-        static char stack[1 << 16];
-        stack_t own = {};
-        own.ss_sp = stack;
-        own.ss_size = sizeof stack;
-        sigaltstack(&own, nullptr);
-        struct sigaction action = {};
-        action.sa_sigaction = &Scheduler::faulted;
-        action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND;
-        for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
-            sigaction(signal, &action, nullptr);
-    }
-
-    static void faulted(int signal, siginfo_t *about, void *)
-    {
-        const FaultNote &note = fault_note();
-        // A host program that aborts ends by that signal, with its own words.
-        if (signal == SIGABRT && !note.is_running)
-            return;
-        const char *at = static_cast<const char *>(about->si_addr);
-        const bool is_stack = (signal == SIGSEGV || signal == SIGBUS) && at >= note.guard &&
-                              at < note.guard + Coroutine::GUARD;
-        end_by_kernel(signal == SIGFPE    ? "divides by zero"
-                      : signal == SIGILL  ? "executes an instruction that there is not"
-                      : signal == SIGABRT ? "aborts: by abort, an assert, or an exception of a noexcept function"
-                      : is_stack && note.is_running
-                          ? "uses more stack than the 1 MiB that a kernel has; make its large arrays static"
-                          : "uses memory that it does not have");
-    }
-
-    // The running kernel, or the host program, has done what ends the run. Allocates nothing: handlers call it.
-    [[noreturn]] static void end_by_kernel(const char *what)
-    {
-        const FaultNote &note = fault_note();
-        char text[640];
-        const int length = note.is_running
-                               ? std::snprintf(text, sizeof text, "weft apeiron: node %u: kernel %s %s\n", note.node,
-                                               note.kernel, what)
-                               : std::snprintf(text, sizeof text, "weft apeiron: the host program %s\n", what);
-        if (write(STDERR_FILENO, text, static_cast<std::size_t>(length)) < 0)
-            _exit(2);
         _exit(1);
     }
 

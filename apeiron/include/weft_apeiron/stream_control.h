@@ -14,7 +14,7 @@
 
 namespace weft_apeiron {
 
-// Whoever takes the words of a stream that leaves its kernel.
+// The receiver of words of a stream that leaves its kernel.
 class Outlet {
   public:
     virtual ~Outlet() = default;
@@ -26,7 +26,7 @@ class Outlet {
     virtual void written(Cycle at) = 0;
 };
 
-// Whoever puts words into a stream that comes to its kernel.
+// The source of words of a stream that comes to its kernel.
 class Inlet {
   public:
     virtual ~Inlet() = default;
@@ -48,7 +48,6 @@ class StreamControl {
     const std::string &name() const { return name_; }
     void set_name(std::string name) { name_ = std::move(name); }
     std::size_t depth() const { return depth_; }
-    std::size_t size() const { return visible_.size(); }
 
     // Of an empty stream, before it is used.
     void set_depth(std::size_t depth)

@@ -5,6 +5,7 @@
 #define WEFT_APEIRON_WEFT_NETWORK_H
 
 #include "network.h"
+#include "version.h"
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -16,7 +17,7 @@
 
 namespace weft_apeiron {
 
-// What `weft apeiron run` says of the machine, in the environment.
+// The machine, as `weft apeiron run` describes it in the environment.
 struct Surroundings {
     // Nodes along x, y and z.
     unsigned nodes[3] = {1, 1, 1};
@@ -45,10 +46,11 @@ struct Surroundings {
                                      "weft apeiron run CONFIG -- PROGRAM");
         Surroundings own;
         std::istringstream words(text);
+        check_version(words, "WEFT_APEIRON of weft apeiron run");
         words >> own.nodes[0] >> own.nodes[1] >> own.nodes[2] >> own.ddr_cycles >> own.sync_latency >> own.sync_rate;
         words >> own.payload >> own.megahertz >> own.kernels;
         if (!words)
-            throw std::runtime_error("WEFT_APEIRON is not that of this weft: build the program again");
+            throw std::runtime_error("WEFT_APEIRON is cut short; it is set by weft apeiron run alone");
         return own;
     }
 };

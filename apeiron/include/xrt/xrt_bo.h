@@ -44,7 +44,7 @@ class bo {
     }
     void sync(xclBOSyncDirection direction) { sync(direction, size(), 0); }
 
-    // Where kernels find it.
+    // The card's copy, as kernels find it.
     void *device_memory() const { return memory_->card.data(); }
 
   private:

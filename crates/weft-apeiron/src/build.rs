@@ -20,7 +20,11 @@ use std::ffi::OsString;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// The first word of a description.
+/// The words with which a description and the environment of a program begin: those of
+/// `apeiron/include/weft_apeiron/version.h`. A change of either, or of what kernels and programs have in
+/// common, raises the number.
+pub const VERSION: &str = "weft-apeiron 4";
+/// The first word of a description of any version.
 const MARK: &str = "weft-apeiron";
 /// The first bytes of a program.
 const ELF: &[u8] = b"\x7fELF";
@@ -103,7 +107,7 @@ pub fn plan(design: &Design, toolchain: &Toolchain, output: &Path) -> Result<Bui
         headers::ALL.iter().map(|(name, text)| (include.join(name), (*text).to_owned())).collect();
     let mut steps = Vec::new();
     let (of, megahertz) = (contents(design), design.megahertz);
-    let mut description = format!("{MARK} 3\nof {of}\nfrequency {megahertz}\nswitch {SWITCH}\n");
+    let mut description = format!("{VERSION}\nof {of}\nfrequency {megahertz}\nswitch {SWITCH}\n");
     let kernels: Result<Vec<_>, _> =
         design.kernels.iter().map(|kernel| KernelFound::of(design, kernel)).collect();
     let kernels = kernels?;
@@ -312,7 +316,7 @@ mod tests {
         }
         assert_eq!(
             plan.description.1,
-            "weft-apeiron 3\n\
+            "weft-apeiron 4\n\
              of krnl_sr_1,0,4,4,auto,1;krnl_sr_2,1,4,3,auto,1;s,krnl_sr_1.there,krnl_sr_2.there,5,0\n\
              frequency 100\nswitch TextaRossa_switch_1\n\
              kernel krnl_sr_1 port 0 inputs 4 outputs 4 depth 0 cycles 1 \

@@ -9,11 +9,12 @@ macro_rules! headers {
 }
 
 /// Each by its path, with its text.
-pub(crate) const ALL: [(&str, &str); 29] = headers! {
+pub(crate) const ALL: [(&str, &str); 32] = headers! {
     "ap_axi_sdata.h",
     "ap_fixed.h",
     "ap_int.h",
     "apeiron_host.h",
+    "apeiron_options.h",
     "apenet_header.h",
     "hapecom.h",
     "hls_burst_maxi.h",
@@ -28,12 +29,14 @@ pub(crate) const ALL: [(&str, &str); 29] = headers! {
     "weft_apeiron/design.h",
     "weft_apeiron/dispatcher.h",
     "weft_apeiron/executor.h",
+    "weft_apeiron/faults.h",
     "weft_apeiron/kernel_entry.h",
     "weft_apeiron/message_word.h",
     "weft_apeiron/network.h",
     "weft_apeiron/port.h",
     "weft_apeiron/scheduler.h",
     "weft_apeiron/stream_control.h",
+    "weft_apeiron/version.h",
     "weft_apeiron/weft_network.h",
     "xrt/xrt_bo.h",
     "xrt/xrt_device.h",
@@ -43,6 +46,7 @@ pub(crate) const ALL: [(&str, &str); 29] = headers! {
 #[cfg(test)]
 mod tests {
     use super::ALL;
+    use crate::build::VERSION;
     use std::path::Path;
 
     /// Catches a header that is in the folder and not in the command.
@@ -63,5 +67,12 @@ mod tests {
         let mut known: Vec<&str> = ALL.iter().map(|(name, _)| *name).collect();
         known.sort_unstable();
         assert_eq!(found, known);
+    }
+
+    /// Catches a version that is raised in the command, and not in the headers.
+    #[test]
+    fn command_and_headers_have_one_version() {
+        let text = ALL.iter().find(|(name, _)| *name == "weft_apeiron/version.h").unwrap().1;
+        assert!(text.contains(&format!("VERSION = \"{VERSION}\";")), "{VERSION}: {text}");
     }
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use weft_results::{Existing, ResultsWriter, Table};
 use weft_sim::experiment::replay::Mapping;
 use weft_sim::experiment::{
-    ExperimentOptions, MachineInput, Output, RtlOptions, Start, WavesOptions, machine,
+    ExperimentOptions, MachineInput, Output, RtlOptions, RtlTally, Start, WavesOptions, machine,
 };
 use weft_units::Span;
 
@@ -367,7 +367,7 @@ impl RtlArguments {
         let trimmed = |names: &[String]| names.iter().map(|name| name.trim().to_owned()).collect();
         let (blocks, at) = (trimmed(blocks), trimmed(at));
         let waves = waves.clone().map(|file| WavesOptions { file, from: *waves_from, to: *waves_to });
-        let rtl = RtlOptions { blocks, at, drive: *drive, waves };
+        let rtl = RtlOptions { blocks, at, drive: *drive, waves, tally: RtlTally::default() };
         Ok(ExperimentOptions { rtl: Some(rtl), ..options })
     }
 }

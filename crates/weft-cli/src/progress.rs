@@ -70,13 +70,15 @@ fn estimate_line(estimate: Estimate) -> String {
     let amount = format!("{}B of memory", thousands(estimate.memory_bytes as f64));
     let bound = if estimate.is_least { "at least" } else { "about" };
     let memory = if estimate.is_least { format!("at least {amount}") } else { amount.clone() };
-    match estimate.wall_seconds {
+    let rtl = if estimate.has_rtl { ", and more for the RTL, which is not in it" } else { "" };
+    let line = match estimate.wall_seconds {
         None => format!("{bound} {amount}"),
         Some(seconds) if seconds < 1.0 => format!("less than a second and {bound} {amount}"),
         Some(seconds) if seconds < 120.0 => format!("about {seconds:.0} s and {memory}"),
         Some(seconds) if seconds < 7200.0 => format!("about {:.0} min and {memory}", seconds / 60.0),
         Some(seconds) => format!("about {:.0} h and {memory}", seconds / 3600.0),
-    }
+    };
+    line + rtl
 }
 
 #[cfg(test)]
@@ -85,7 +87,12 @@ mod tests {
 
     #[test]
     fn estimates_are_written_in_units_of_their_size() {
-        let of = |wall_seconds, is_least| Estimate { wall_seconds, memory_bytes: 512_000_000, is_least };
+        let of = |wall_seconds, is_least| Estimate {
+            wall_seconds,
+            memory_bytes: 512_000_000,
+            is_least,
+            has_rtl: false,
+        };
         let line = |seconds| estimate_line(of(seconds, false));
         assert_eq!(estimate_line(of(None, true)), "at least 512.0 MB of memory");
         assert_eq!(estimate_line(of(Some(200.0), true)), "about 3 min and at least 512.0 MB of memory");
@@ -93,6 +100,8 @@ mod tests {
         assert_eq!(line(Some(200.0)), "about 3 min and 512.0 MB of memory");
         assert_eq!(line(Some(9000.0)), "about 2 h and 512.0 MB of memory");
         assert_eq!(line(None), "about 512.0 MB of memory");
+        let with_rtl = Estimate { has_rtl: true, ..of(Some(0.2), false) };
+        assert!(estimate_line(with_rtl).ends_with(", and more for the RTL, which is not in it"));
     }
 
     /// Catches a template that indicatif refuses.

@@ -69,3 +69,30 @@ fn the_header_is_c_and_c_plus_plus() {
         assert!(output.status.success() || said.contains("cc1plus"), "{said}");
     }
 }
+
+/// Catches a structure that changes its size and not `WEFT_VERSION`: the library writes beyond its end in
+/// programs that were compiled before.
+#[test]
+fn structures_of_a_version_keep_their_sizes() {
+    let (version, sizes) = (
+        6,
+        [
+            ("weft_completion", 64),
+            ("weft_address", 16),
+            ("weft_interface_completion", 24),
+            ("weft_port_arrival", 32),
+        ],
+    );
+    let checks = sizes.map(|(name, bytes)| {
+        format!("_Static_assert(sizeof({name}) == {bytes}, \"{name} has changed: raise WEFT_VERSION\");\n")
+    });
+    let version =
+        format!("_Static_assert(WEFT_VERSION == {version}, \"write the sizes of this version here\");\n");
+    let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sizes.c");
+    fs::write(&source, format!("{version}{}", checks.concat())).unwrap();
+    let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../include/weft.h");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=c11", "-fsyntax-only", "-include"]).arg(header).arg(&source);
+    let output = compiler.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}

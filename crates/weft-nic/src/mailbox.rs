@@ -26,7 +26,7 @@ use crate::transition::InvalidTransition;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weft_keys::{Misfit, Problem};
-use weft_units::{Bytes, Clock, Span, Time};
+use weft_units::{Bytes, Clock, EndpointId, Span, Time};
 
 /// The mailbox in reports: TR-488 §4.4.
 pub const MAILBOX: Block = block!(Logic "mailbox");
@@ -53,10 +53,31 @@ weft_keys::keys! {
         entry: Bytes;
         /// From an entry in the cache to its process, which polls.
         poll: Span;
+        /// Packets that it holds until they are answered and their entries written; others wait. Not given:
+        /// as many as come.
+        slots: Option<u32>;
+        /// Accepted packets that it knows if they come again, a power of two; another takes the place of each
+        /// in time. Not given: all.
+        remembered: Option<u32>;
     }
 }
 
 impl MailboxParameters {
+    /// Checks that accepted packets have places by the bits of their numbers.
+    ///
+    /// # Errors
+    /// The key to change, and how.
+    pub fn check_remembered(&self) -> Result<(), Misfit> {
+        match self.remembered {
+            Some(places) if !places.is_power_of_two() || places < 4 => {
+                let why = format!("{places} places for accepted packets are no power of two from 4 on");
+                let mend = "write a number such as 1024, or leave the key out".to_owned();
+                Err(Problem::new(why, "", mend).of("remembered"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Checks that an entry holds a small message, whose payload is `most` at most.
     ///
     /// # Errors
@@ -177,6 +198,28 @@ pub struct Mailbox {
     /// Queues in use; others take no memory.
     queues: Vec<Queue>,
     checks: Server,
+    /// `None` before the first packet, or where nothing limits them: an idle mailbox is small.
+    taken: Option<Box<TakenPackets>>,
+}
+
+/// The packets that have been taken.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+struct TakenPackets {
+    /// When their slots are free again, ascending.
+    slots: VecDeque<Time>,
+    /// The edge from which on words come again behind those that have waited.
+    words_from: Time,
+    /// Packets that were accepted, by source and number, each in its place.
+    accepted: Vec<Option<(EndpointId, u32)>>,
+}
+
+/// The words of a packet on their way into the mailbox.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Taken {
+    /// The time of its header.
+    pub head: Time,
+    /// The time at which it is whole.
+    pub tail: Time,
 }
 
 impl Mailbox {
@@ -204,6 +247,55 @@ impl Mailbox {
     /// The time in which the block has looked at packets.
     pub(crate) fn worked(&self) -> Span {
         self.checks.worked()
+    }
+
+    /// Whether a packet was accepted before, and is remembered.
+    pub fn has_accepted(&self, source: EndpointId, number: u32) -> bool {
+        let Some(TakenPackets { accepted, .. }) = self.taken.as_deref() else { return false };
+        let place = place_of(source, number, accepted.len());
+        accepted.get(place).is_some_and(|accepted| *accepted == Some((source, number)))
+    }
+
+    /// A packet is accepted.
+    #[inline]
+    pub fn accept(&mut self, source: EndpointId, number: u32, parameters: &MailboxParameters) {
+        let Some(places) = parameters.remembered else { return };
+        let TakenPackets { accepted, .. } = &mut **self.taken.get_or_insert_default();
+        if accepted.is_empty() {
+            *accepted = vec![None; places as usize];
+        }
+        let place = place_of(source, number, accepted.len());
+        accepted[place] = Some((source, number));
+    }
+
+    /// When a packet of so many words is taken: as it has come, or later where all slots are taken, or where
+    /// those before it have waited.
+    #[inline]
+    pub fn takes(&self, came: Taken, words: u64, parameters: &MailboxParameters) -> Taken {
+        let Some(TakenPackets { slots, words_from, .. }) = self.taken.as_deref() else { return came };
+        let (clock, most) = (&parameters.clock, parameters.slots.map_or(usize::MAX, |slots| slots as usize));
+        let free = slots.len().checked_sub(most).and_then(|first| slots.get(first)).copied();
+        let may = free.unwrap_or_default().max(*words_from);
+        if may <= clock.edge_at_or_after(came.head) {
+            return came;
+        }
+        Taken { head: may, tail: came.tail.max(clock.later_edge(may, words)) }
+    }
+
+    /// A packet that has come so is taken, and has its slot until the edge `written`.
+    #[inline]
+    pub fn hold_slot(&mut self, taken: Taken, came: Taken, written: Time, parameters: &MailboxParameters) {
+        if parameters.slots.is_none() {
+            return;
+        }
+        let TakenPackets { slots, words_from, .. } = &mut **self.taken.get_or_insert_default();
+        if taken != came {
+            *words_from = parameters.clock.edge_at_or_after(taken.tail);
+        }
+        while slots.front().is_some_and(|free| *free <= taken.head) {
+            slots.pop_front();
+        }
+        slots.push_back(written);
     }
 
     /// The block looks at a packet whose header has come at `head`, and which is whole at `tail`: its time,
@@ -295,6 +387,14 @@ impl Mailbox {
     }
 }
 
+/// The place of a packet among so many, a power of two: that of `rtl/common/accepted_packets.sv`.
+fn place_of(source: EndpointId, number: u32, places: usize) -> usize {
+    let (bits, mask) = (places.max(1).trailing_zeros(), places.wrapping_sub(1));
+    let (low, high) = (bits / 2, bits - bits / 2);
+    let source = source.0 as usize & mask;
+    (number as usize & mask) ^ ((source & ((1 << low) - 1)) << high | source >> low)
+}
+
 impl Queue {
     /// Looks where the head is.
     #[inline]
@@ -342,6 +442,8 @@ mod tests {
             check: 10,
             entry: Bytes::new(64),
             poll: Span::from_ns(20),
+            slots: Some(2),
+            remembered: Some(16),
         }
     }
 
@@ -399,6 +501,53 @@ mod tests {
         assert_eq!(put(64, 7, false), Err(Refusal::Interface));
         assert_eq!(put(2, 7, false), Ok(()));
         assert_eq!(mailbox.held(at(0)), 1);
+    }
+
+    /// Catches a packet that is taken without a slot, or later than there is one.
+    #[test]
+    fn packets_wait_for_a_slot_in_their_order() {
+        let (mut mailbox, p) = (Mailbox::default(), parameters());
+        let edge = |n| p.clock.edge(n);
+        let came = |head| Taken { head: edge(head), tail: edge(head + 6) };
+        let mut take = |head, free| {
+            let taken = mailbox.takes(came(head), 6, &p);
+            mailbox.hold_slot(taken, came(head), edge(free), &p);
+            taken
+        };
+        assert_eq!(take(0, 30), came(0));
+        assert_eq!(take(6, 40), came(6));
+        assert_eq!(take(12, 50), came(30), "its slot is that of the first");
+        assert_eq!(take(33, 60), came(40), "the second's");
+        assert_eq!(take(44, 70), came(50));
+        assert_eq!(take(54, 80), came(60));
+        assert_eq!(take(75, 90), came(75), "both are free");
+    }
+
+    /// Catches words of two packets in one cycle, where one has waited.
+    #[test]
+    fn words_follow_those_that_have_waited() {
+        let (mut mailbox, p) = (Mailbox::default(), MailboxParameters { slots: Some(1), ..parameters() });
+        let edge = |n| p.clock.edge(n);
+        let came = |head, tail| Taken { head: edge(head), tail: edge(tail) };
+        mailbox.hold_slot(came(0, 6), came(0, 6), edge(20), &p);
+        let waited = mailbox.takes(came(6, 30), 6, &p);
+        assert_eq!(waited, came(20, 30), "its tail came late");
+        mailbox.hold_slot(waited, came(6, 30), edge(24), &p);
+        assert_eq!(mailbox.takes(came(25, 31), 6, &p), came(30, 36));
+    }
+
+    /// Catches a packet that is taken for another, and one that is remembered behind another in its place.
+    #[test]
+    fn a_packet_is_forgotten_when_another_takes_its_place() {
+        let (mut mailbox, p) = (Mailbox::default(), parameters());
+        let first = (EndpointId(0b0110), 0b1_0011);
+        assert!(!mailbox.has_accepted(first.0, first.1));
+        mailbox.accept(first.0, first.1, &p);
+        assert!(mailbox.has_accepted(first.0, first.1));
+        assert!(!mailbox.has_accepted(first.0, 0b0_0011), "another number of the same place");
+        // Of 16 places: 0011 with the halves of 0110 changed, 1001, is 1010, as is 1010 of source 0.
+        mailbox.accept(EndpointId(0), 0b1010, &p);
+        assert!(!mailbox.has_accepted(first.0, first.1));
     }
 
     /// Catches a head that moves too early, and room that does not come back.

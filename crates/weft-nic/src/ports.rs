@@ -79,7 +79,9 @@ pub enum Crossing {
     Answered(SmallAnswer),
     /// A channel of the packetizer has changed its state.
     Channel(ChannelChange),
-    /// The tail of a small message has come to the mailbox.
+    /// The tail of a small message has come to the mailbox, which has no slot for it yet.
+    Waits(SmallPacket),
+    /// The mailbox has a small message whole, the first of those that wait if any do.
     Arrived(Arrival),
     /// A queue of the mailbox has changed its state.
     Queue(QueueChange),
@@ -307,7 +309,7 @@ pub struct CellArrival {
 /// A small message whose tail has come to the mailbox, or a request of a read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SmallPacket {
-    /// The time at which its header has begun to come.
+    /// The time at which its header has begun to come; of one that has waited, to be taken.
     pub head: Time,
     /// The endpoint that has sent it.
     pub from: EndpointId,
@@ -317,8 +319,7 @@ pub struct SmallPacket {
     pub channel: ChannelId,
     /// Bytes of payload.
     pub bytes: Bytes,
-    /// The interface that it is for, and the domain that it carries; `None`: the model has forgotten them, as
-    /// it has had the message before or its source has given it up.
+    /// The interface that it is for, and the domain that it carries.
     pub target: Option<(u16, Pdid)>,
     /// Whether it is damaged.
     pub damaged: bool,

@@ -28,6 +28,11 @@ impl Bus {
         Bus { lanes }
     }
 
+    /// Whether it has words side by side.
+    pub fn is_wide(&self) -> bool {
+        self.lanes.len() > 1
+    }
+
     /// A port to memory.
     pub fn of_memory(port: RtlPort) -> Bus {
         Bus { lanes: port.lanes().collect() }

@@ -23,6 +23,11 @@ pub struct Difference {
 }
 
 impl Difference {
+    /// The earliest is told, whichever block is looked at first.
+    pub(crate) fn order(&self) -> (u64, EndpointId, &'static str) {
+        (self.edge, self.endpoint, self.block)
+    }
+
     /// The difference in words, with the endpoint's name.
     pub fn tell(&self, endpoint: &str) -> String {
         let Difference { block, edge, at, signal, rtl, model, .. } = self;

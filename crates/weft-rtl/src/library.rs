@@ -41,6 +41,9 @@ pub enum RtlError {
         /// The reason, as the system gives it.
         why: String,
     },
+    /// A static command, which has no loader.
+    #[error("--rtl: this weft is static and loads no library: use one of `make install` or of `cargo build`")]
+    Static,
     /// It is of another version.
     #[error(
         "{} has version {found} of the interface, and this weft knows version {VERSION}: build it anew with \
@@ -68,12 +71,6 @@ pub enum RtlError {
         /// The block, or the port of a block.
         what: String,
     },
-    /// Blocks that are stepped so far behind the run that others cannot be.
-    #[error(
-        "--rtl: allreduce runs apart from segmentation and rdma_receive, which are stepped further behind \
-         the run: name it in a run of its own"
-    )]
-    Apart,
     /// A name that is no block's, and the names of blocks.
     #[error("--rtl: there is no RTL of `{0}`; there is RTL of {1}")]
     UnknownBlock(String, String),
@@ -91,7 +88,7 @@ pub enum RtlError {
     NoBlock(&'static str),
     /// A machine whose block is another.
     #[error(
-        "--rtl {block}: {key} is {machine}, and the RTL is built with {rtl}: add --set '{key}={mend}', or \
+        "--rtl {block}: {key} is {machine}, and the RTL is built with {rtl}: add --set '{key}={rtl}', or \
          build it for this machine (rtl/{block}/{block}.sv, parameter {parameter})"
     )]
     Parameter {
@@ -100,11 +97,9 @@ pub enum RtlError {
         /// The key of machine files.
         key: &'static str,
         /// The value of that key.
-        machine: u64,
-        /// The value of the RTL.
-        rtl: u64,
-        /// How the value of the RTL is written in machine files.
-        mend: String,
+        machine: String,
+        /// The value of the RTL, as machine files write it.
+        rtl: String,
         /// The name of the parameter in the RTL.
         parameter: &'static str,
     },
@@ -251,6 +246,10 @@ impl RtlLibrary {
     /// # Errors
     /// It is missing, of another version, or no such library.
     pub fn load(path: &Path) -> Result<Arc<RtlLibrary>, RtlError> {
+        // What a static command loads has a second C library, and crashes.
+        if cfg!(target_feature = "crt-static") {
+            return Err(RtlError::Static);
+        }
         if !path.exists() {
             return Err(RtlError::NotBuilt(path.to_path_buf()));
         }
@@ -341,13 +340,20 @@ impl RtlLibrary {
     ///
     /// # Errors
     /// Its buses are of other widths.
-    pub(crate) fn check_bus(&self, block: &'static str) -> Result<(), RtlError> {
+    pub(crate) fn check_bus(
+        &self,
+        block: &'static str,
+        parameters: &ExanetParameters,
+    ) -> Result<(), RtlError> {
         let has_block = self.kinds.iter().any(|kind| kind.name == block);
         if !has_block || self.block(block).is_ok() {
             return Ok(());
         }
         let why = format!("its buses have {NARROW} bits in the RTL, and nic.host_port.word has {}", self.bus);
-        let mend = "use a machine of that width, such as exanest".to_owned();
+        let mend = match parameters.host_port.stores {
+            None => format!("add --set nic.host_port.word={}", NARROW / 8),
+            Some(_) => "use a machine of that width, such as exanest".to_owned(),
+        };
         Err(RtlError::Unfit { block, why, mend })
     }
 

@@ -1,10 +1,11 @@
 //! All blocks in step: one of each kind at each endpoint where something happens.
 
 use crate::block::BlockName;
+use crate::counts::Counts;
 use crate::difference::Difference;
-use crate::endpoint::{BlockPlace, EndpointInStep};
+use crate::endpoint::{BlockOfEndpoint, BlockPlace, EndpointInStep};
 use crate::library::{RtlError, RtlLibrary};
-use crate::waves::{WaveWindow, Waves, WavesError};
+use crate::waves::{WaveWindow, Waves, WavesError, WrittenWaves};
 use crate::words::edge;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,6 +16,11 @@ use weft_units::{Clock, EndpointId, Time};
 
 /// Cycles for which the RTL goes on behind the end of the run.
 const BEYOND: u64 = 400;
+/// Cycles behind a difference that are in its waves.
+const BEHIND_DIFFERENCE: u64 = 32;
+/// Changes of ports that are kept for the waves of a difference: of all blocks, 32 bytes each, and of one.
+const MOST_CHANGES: usize = 1 << 23;
+const MOST_OF_BLOCK: usize = 1 << 13;
 
 /// The RTL of a run.
 pub struct LockStep {
@@ -27,9 +33,9 @@ pub struct LockStep {
     /// Interfaces that are open, of endpoints where nothing else has happened.
     opened: BTreeMap<EndpointId, Vec<PortEvent>>,
     waves: Option<Waves>,
-    /// Cycles by which the RTL is behind the run.
+    /// Cycles by which the slowest block is behind the run.
     behind: u64,
-    /// The first difference: nothing is compared behind it.
+    /// The earliest difference so far: nothing is compared behind it.
     difference: Option<Difference>,
 }
 
@@ -45,13 +51,7 @@ impl LockStep {
         at: Option<BTreeSet<EndpointId>>,
     ) -> Result<LockStep, RtlError> {
         let library = library.of_machine(parameters);
-        blocks.iter().try_for_each(|block| library.check_bus(block.name()))?;
         blocks.iter().try_for_each(|block| block.check(&library, parameters))?;
-        let behind: BTreeSet<u64> = blocks.iter().map(|block| block.behind()).collect();
-        // The accelerator's vectors are known as they are only so far behind the run.
-        if blocks.contains(&BlockName::Allreduce) && behind.len() > 1 {
-            return Err(RtlError::Apart);
-        }
         Ok(LockStep {
             library,
             blocks: blocks.clone(),
@@ -60,7 +60,7 @@ impl LockStep {
             endpoints: BTreeMap::new(),
             opened: BTreeMap::new(),
             waves: None,
-            behind: behind.last().copied().unwrap_or_default(),
+            behind: blocks.iter().map(|block| block.behind()).max().unwrap_or_default(),
             difference: None,
         })
     }
@@ -93,60 +93,92 @@ impl LockStep {
             self.begin(endpoint, name)?;
         }
         if let Some(in_step) = self.endpoints.get_mut(&endpoint) {
-            in_step.blocks.iter_mut().for_each(|(_, block)| block.take(event));
+            in_step.blocks.iter_mut().for_each(|in_step| in_step.block.take(event));
         }
         Ok(())
     }
 
     fn begin(&mut self, endpoint: EndpointId, name: impl Fn(EndpointId) -> String) -> Result<(), RtlError> {
-        let clock = self.clock;
+        let has_waves = self.waves.is_some();
         let begin = |block: &BlockName| {
-            let place = BlockPlace { block: block.name(), endpoint, clock };
-            Ok((block.name(), block.begin(&self.library, place)?))
+            let place = BlockPlace { block: block.name(), endpoint, clock: self.clock };
+            BlockOfEndpoint::begin(&self.library, *block, place, has_waves)
         };
-        let mut blocks = self.blocks.iter().map(begin).collect::<Result<Vec<_>, RtlError>>()?;
+        let blocks = self.blocks.iter().map(begin).collect::<Result<Vec<_>, RtlError>>()?;
+        let mut in_step = EndpointInStep { blocks };
         for event in self.opened.remove(&endpoint).unwrap_or_default() {
-            blocks.iter_mut().for_each(|(_, block)| block.take(&event));
+            in_step.blocks.iter_mut().for_each(|in_step| in_step.block.take(&event));
         }
         if let Some(waves) = self.waves.as_mut().filter(|waves| waves.endpoint().is_none()) {
-            let all: Vec<_> = blocks.iter().map(|(name, block)| (*name, block.rtl())).collect();
-            waves.declare(endpoint, &name(endpoint), &all);
+            waves.declare(endpoint, &name(endpoint), &in_step.waves());
         }
-        self.endpoints.insert(endpoint, EndpointInStep { blocks });
+        self.endpoints.insert(endpoint, in_step);
         Ok(())
     }
 
     /// Steps the RTL up to where the run is, but for what may still be reported. Returns the first
-    /// difference.
+    /// difference, when no earlier one can come any more.
     pub fn advance(&mut self, now: Time) -> Option<&Difference> {
-        let before = edge(&self.clock, now).saturating_sub(self.behind);
-        self.step_before(before)
+        let now = edge(&self.clock, now);
+        self.step_before(|behind| now.saturating_sub(behind));
+        let passed = now.saturating_sub(self.behind);
+        self.difference.as_ref().filter(|difference| difference.edge + BEHIND_DIFFERENCE < passed)
     }
 
     /// Steps the RTL to the end of a run. Returns the first difference.
     pub fn finish(&mut self, now: Time) -> Option<&Difference> {
-        self.step_before(edge(&self.clock, now) + BEYOND)
+        let end = edge(&self.clock, now) + BEYOND;
+        self.step_before(|_| end);
+        self.difference.as_ref()
     }
 
-    /// Ends the file of waves, if there is one, of a run that is over at `end`.
+    /// The first difference so far, of a run that ends amid what is under way.
+    pub fn difference(&self) -> Option<&Difference> {
+        self.difference.as_ref()
+    }
+
+    /// Ends the file of waves, if there is one, of a run that is over at `end`: with the waves around the
+    /// difference, if there is one. `name` names endpoints.
     ///
     /// # Errors
     /// It could not be written, or has nothing in it.
-    pub fn close(&mut self, end: Time) -> Result<(), WavesError> {
-        self.waves.take().map_or(Ok(()), |waves| waves.finish(end))
+    pub fn close(
+        &mut self,
+        end: Time,
+        name: impl Fn(EndpointId) -> String,
+    ) -> Result<Option<WrittenWaves>, WavesError> {
+        let Some(mut waves) = self.waves.take() else { return Ok(None) };
+        let of_difference = self.difference.as_ref().map(|difference| difference.endpoint);
+        let in_step = of_difference.and_then(|endpoint| self.endpoints.get_mut(&endpoint));
+        let (Some(difference), Some(in_step)) = (&self.difference, in_step) else {
+            return waves.finish(end).map(Some);
+        };
+        let endpoint = difference.endpoint;
+        let of_endpoint = Some(&mut waves).filter(|waves| waves.endpoint() == Some(endpoint));
+        in_step.go_on(difference.edge + 1 + BEHIND_DIFFERENCE, of_endpoint);
+        waves.finish_with(difference, &name(endpoint), &in_step.waves(), end).map(Some)
     }
 
-    fn step_before(&mut self, before: u64) -> Option<&Difference> {
-        if self.difference.is_none() {
-            for (endpoint, in_step) in &mut self.endpoints {
-                let waves = self.waves.as_mut().filter(|waves| waves.endpoint() == Some(*endpoint));
-                if let Err(difference) = in_step.advance(before, waves) {
-                    // The earliest, whichever endpoint is looked at first.
-                    let earliest = self.difference.take().into_iter().chain([difference]);
-                    self.difference = earliest.min_by_key(|difference| (difference.at, difference.endpoint));
-                }
+    /// The packets of each block that were compared, by endpoint.
+    pub fn counts(&self) -> impl Iterator<Item = (EndpointId, BlockName, Counts)> {
+        self.endpoints.iter().flat_map(|(endpoint, in_step)| {
+            in_step.blocks.iter().map(|block| (*endpoint, block.name, block.counter.counts))
+        })
+    }
+
+    /// Steps each block as far as before a cycle that depends on how far it is behind the run, and none past
+    /// a difference.
+    fn step_before(&mut self, before: impl Fn(u64) -> u64) {
+        let blocks = self.endpoints.len() * self.blocks.len();
+        let keep = (MOST_CHANGES / blocks.max(1)).min(MOST_OF_BLOCK);
+        for (endpoint, in_step) in &mut self.endpoints {
+            let waves = self.waves.as_mut().filter(|waves| waves.endpoint() == Some(*endpoint));
+            let past = self.difference.as_ref().map_or(u64::MAX, |difference| difference.edge + 1);
+            let of_block = |block: BlockName| before(block.behind()).min(past);
+            if let Err(difference) = in_step.advance(of_block, keep, waves) {
+                let all = self.difference.take().into_iter().chain([difference]);
+                self.difference = all.min_by_key(Difference::order);
             }
         }
-        self.difference.as_ref()
     }
 }

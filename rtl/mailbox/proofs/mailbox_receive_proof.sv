@@ -1,4 +1,4 @@
-// The way in of the mailbox takes a packet once and whole: a verdict for each footer, three cycles behind it, and
+// The receive path of the mailbox takes a packet once and whole: a verdict for each footer, three cycles behind it, and
 // never more packets than slots.
 //
 //   network ──► dut ──► verdict      used: packets taken whose slot has not come back
@@ -19,6 +19,7 @@ module mailbox_receive_proof
     input wire logic [127:0] net_data,
     input wire logic         net_last,
     input wire logic         frees,
+    input wire logic         queue_open,
     input wire logic [ 15:0] queue_pdid,
     input wire logic [ 15:0] queue_head,
     input wire logic [ 15:0] queue_tail
@@ -63,6 +64,7 @@ module mailbox_receive_proof
       .payload_address,
       .payload_data(),
       .asked_interface(),
+      .queue_open,
       .queue_pdid,
       .queue_head,
       .queue_tail,
@@ -100,6 +102,8 @@ module mailbox_receive_proof
       // A verdict for each footer, and for nothing else.
       assert ({dut.decided.valid, dut.looked_up.valid, dut.sound.valid} == footers);
       assert (verdict_valid == footers[2]);
+      // Nothing is put into a queue that is not open.
+      assert (!put || queue_open);
       // Nothing is put without an acknowledgement.
       assert (!put || verdict_valid && verdict.kind == ACKNOWLEDGEMENT);
       // Payload of a packet does not reach the next slot.

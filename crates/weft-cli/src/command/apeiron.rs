@@ -283,8 +283,9 @@ impl RunOptions {
         let (latency, rate) =
             seen.sync.map_or((0, 0), |sync| (sync.latency.as_ps(), sync.rate.bits_per_second()));
         let (payload, megahertz, contents) = (seen.payload.get(), design.megahertz, build::contents(&design));
+        let (version, ddr) = (build::VERSION, seen.ddr_latency);
         let surroundings =
-            format!("{x} {y} {z} {} {latency} {rate} {payload} {megahertz} {contents}", seen.ddr_latency);
+            format!("{version} {x} {y} {z} {ddr} {latency} {rate} {payload} {megahertz} {contents}");
         let environment = vec![(OsString::from(MACHINE_VARIABLE), OsString::from(surroundings))];
         let ranks = nodes.unwrap_or(all);
         execution.run(RanksWanted { machine, ranks, environment, may_use_mpi: false }, words)

@@ -4,6 +4,7 @@ mod apeiron;
 mod app;
 mod breakdown;
 mod compare;
+mod compared;
 mod doctor;
 mod energy;
 mod explain;

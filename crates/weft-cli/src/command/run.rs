@@ -1,6 +1,7 @@
 //! `weft run`: a real MPI program in virtual time.
 
 use super::breakdown::{ListOptions, size_classes};
+use super::compared::{compared, tell_compared};
 use super::live_view::{LiveOptions, LiveView};
 use super::record::cut_off;
 use super::region::region_summary;
@@ -24,9 +25,9 @@ use std::time::Duration;
 use weft_formats::parts::Converted;
 use weft_host::record::{self, Recording};
 use weft_host::{Execution, HostModel, INJECT_LIMIT, LiveEnd, Recorder, Request, execute};
-use weft_sim::experiment::Control;
 use weft_sim::experiment::live::{RunRequest, RunRow};
 use weft_sim::experiment::replay::{Figures, Region};
+use weft_sim::experiment::{BlockCompared, Control};
 use weft_units::{Span, Time};
 
 /// The default of the watchdog: the longest real time for which a rank may hold its turn.
@@ -205,6 +206,8 @@ struct Document<'a> {
     messages: u64,
     bytes: u64,
     rows: Rows<'a, RunRow>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rtl: Vec<BlockCompared>,
     packet_hops: u64,
     packet_hops_per_second: f64,
     wall_seconds: f64,
@@ -273,6 +276,7 @@ fn run_ranks(request: &Request, recording: Option<Recording>, shown: Shown) -> R
         status => status,
     };
     explain_end(&execution, quiet);
+    tell_compared(&request.options, execution.end.ending(), quiet);
     if json {
         output::document(&document(request, &execution, status))?;
     } else if !quiet {
@@ -503,6 +507,7 @@ fn document<'a>(request: &'a Request, execution: &'a Execution, exit_status: u8)
         messages: execution.messages,
         bytes: execution.bytes.get(),
         rows: Rows::of(&execution.report),
+        rtl: compared(&request.options),
         packet_hops: performance.packet_hops,
         packet_hops_per_second: performance.packet_hops_per_second,
         wall_seconds: execution.wall.as_secs_f64(),

@@ -1,6 +1,7 @@
 //! The common part of commands that simulate: they run with progress and Ctrl-C, and show their report.
 
 use super::breakdown::ListOptions;
+use super::compared::{compared, tell_compared};
 use crate::called;
 use crate::exit::{Failure, Status};
 use crate::interrupt::on_ctrl_c;
@@ -14,7 +15,9 @@ use std::path::Path;
 use weft_results::Ending;
 use weft_sim::experiment::live::RunRequest;
 use weft_sim::experiment::scenario::GroupRow;
-use weft_sim::experiment::{Control, Experiment, ExperimentOptions, Measured, Report, Request};
+use weft_sim::experiment::{
+    BlockCompared, Control, Experiment, ExperimentOptions, Measured, Report, Request,
+};
 
 /// An experiment whose report the command shows.
 pub trait Shown: Experiment {
@@ -87,6 +90,7 @@ fn run_experiment<E: Shown>(
     let bar = Bar::new(quiet);
     let report = experiment.run(options, Control { interrupt: &interrupt, progress: &bar })?;
     drop(bar);
+    tell_compared(options, report.ended, quiet);
     match form {
         Form::Nothing => return Ok(report.ended.into()),
         Form::Json => output::document(&document(experiment, &report, options))?,
@@ -143,6 +147,8 @@ struct Document<'a, H, R: Serialize> {
     rows: Rows<'a, R>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     best_by_size: Vec<BestAlgorithm>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rtl: Vec<BlockCompared>,
     packet_hops: u64,
     packet_hops_per_second: f64,
     wall_seconds: f64,
@@ -165,6 +171,7 @@ fn document<'a, E: Shown>(
         detail: report.detail.as_deref(),
         rows: Rows::of(report),
         best_by_size: E::best_by_size(report),
+        rtl: compared(options),
         packet_hops: performance.packet_hops,
         packet_hops_per_second: performance.packet_hops_per_second,
         wall_seconds: performance.wall_seconds,

@@ -1,78 +1,74 @@
-//! Kernels of `weft apeiron` at any frequency, with several senders, and with mistakes that must be told.
+//! Kernels of `weft apeiron` that fail: each is named, with its node and what it does.
 
-use crate::apeiron::{Built, HOST, design, example, has_compiler, kernel, printed, project, refused, weft};
-use crate::support::texts;
-use std::path::Path;
-use std::process::Command;
+use crate::apeiron::{Built, HOST, TIMED_HOST, design, has_compiler, kernel, on_two_nodes, printed, refused};
 
-/// A project of the examples at another frequency, in a folder of the test's own.
-fn at_frequency(name: &str, megahertz: u32) -> String {
-    let own = example(name);
-    let folder = Path::new(&own).parent().unwrap();
-    let text = std::fs::read_to_string(&own).unwrap();
-    let text = text.replace("freq: 100", &format!("freq: {megahertz}"));
-    let files = ["hw_hls/krnl_sr.cpp", "hw_hls/krnl_sr.h", "host/latency_test.cpp", "host/fifo_test.cpp"];
-    let sources = files.map(|file| (file, std::fs::read_to_string(folder.join(file)).unwrap()));
-    let all: Vec<_> = sources.iter().map(|(file, text)| (*file, text.as_str())).collect();
-    project(&format!("at_{megahertz}"), &[&all[..], &[("config.yaml", &text)]].concat())
-}
-
-/// Periods that are no whole picoseconds: 28 cycles from FIFO to FIFO, as the self-test of the model has
-/// them, and 25 for half of a loop. Catches cycles that are rounded up twice on their way between kernels,
-/// ports and switch.
-#[test]
-fn cycles_do_not_depend_on_the_frequency() {
-    if !has_compiler() {
-        return;
-    }
-    let built = Built::of(at_frequency("latency", 75), ("at_75", "latency_test"));
-    let description = std::fs::read_to_string(&built.description).unwrap();
-    for megahertz in [97, 90, 75, 66, 40, 33, 7] {
-        let own = built.description.replace("design", &format!("design_{megahertz}"));
-        let text = description.replace("frequency 75", &format!("frequency {megahertz}"));
-        std::fs::write(&own, text).unwrap();
-        let latency = Built {
-            config: at_frequency("latency", megahertz),
-            description: own,
-            program: built.program.clone(),
-        };
-        let fifos =
-            Built { program: latency.program.replace("latency_test", "fifo_test"), ..latency.clone() };
-        let line = printed(&fifos.run(&[], &[]));
-        assert_eq!(line, "Packet size: 16 B TX FIFO to RX FIFO: 28 cycles\n", "{megahertz} MHz");
-        let clocks = ["nic.clock", "switch.clock"].map(|key| format!("{key}={megahertz}MHz"));
-        let mut selftest = Command::new(env!("CARGO_BIN_EXE_weft"));
-        selftest.args(["machine", "selftest", "communication-ip", "--set", &clocks[0], "--set", &clocks[1]]);
-        let model = texts(&selftest.arg("--json").output().unwrap()).0;
-        let model: serde_json::Value = serde_json::from_str(&model).unwrap();
-        assert_eq!(model["rows"][0]["cycles"], 28, "{megahertz} MHz: {model}");
-        let line = printed(&latency.run(&[], &["--bram", "--quiet", "-l", "16", "-n", "1000", "-i", "0"]));
-        let told = line.trim_end().strip_prefix("Packet size: 16 B Latency: ").unwrap();
-        let latency: f64 = told.strip_suffix(" us").unwrap().parse().unwrap();
-        // The host reads whole µs: 0.5 ns of a packet each, and the line has three digits.
-        let expected = 25.0 / f64::from(megahertz);
-        assert!((latency - expected).abs() <= 1.1e-3, "{megahertz} MHz: {latency} us, and {expected}");
+/// Each of these, done by a kernel, ends the run with what is told.
+fn each_is_told(test: &str, cases: &[(&str, &str)]) {
+    let branches =
+        cases.iter().zip(0..).map(|((does, _), what)| format!("    if (what == {what}) {{ {does} }}\n"));
+    let body: String = branches.collect();
+    let built = Built::of(design(test, &kernel(&body), HOST), (test, "own_host"));
+    for ((does, told), what) in cases.iter().zip(0..) {
+        let said = refused(1, &built.run(&[], &[&i32::to_string(&what)]));
+        assert!(said.contains(told), "{does}: {said}");
     }
 }
 
-/// Catches cycles of computing that hide behind the access of a stream: a block has 64 words.
+/// Catches a kernel that waits for ever, faults, or uses what its design does not have, and is not named, or
+/// whose run does not end.
 #[test]
-fn a_block_takes_its_words_times_the_interval() {
+fn kernels_that_fail_are_named() {
     if !has_compiler() {
         return;
     }
-    let pairs = Built::of(example("pairs"), ("pairs_intervals", "pairs_test"));
-    for (interval, per_block) in [("1", 0.64), ("2", 1.28), ("3", 1.92)] {
-        let time = |blocks: &str| {
-            let out = printed(&pairs.run(&[], &["-n", blocks, "-s", interval]));
-            let line = out.lines().find(|line| line.contains("samples are right")).unwrap().to_owned();
-            let own: f64 = line.split(": ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
-            own * blocks.parse::<f64>().unwrap()
-        };
-        // What comes before the first block and behind the last is in both.
-        let own = (time("200") - time("100")) / 100.0;
-        assert!((own - per_block).abs() < 0.011, "-s {interval}: {own} us, and {per_block}");
+    let cases = [
+        (
+            "receive(0u);",
+            "every kernel waits for a stream:\n  kernel own reads message_data_in[0], which is empty",
+        ),
+        ("message_data_out[1].write(uint128_t(1));", "kernel own writes message_data_out[1]"),
+        ("*(volatile int *)nullptr = 1;", "kernel own uses memory that it does not have"),
+        ("send(\"x\", 1, apeiron_node(5), 0, 0); receive(0u);", "is for node (5, 0, 0)"),
+        ("send(\"x\", 1, 0, 9, 0); receive(0u);", "IntraNode port that its node does not have"),
+    ];
+    each_is_told("fails", &cases);
+}
+
+/// Catches kernels that end the run in ways of their own, and are not named.
+#[test]
+fn kernels_that_end_the_process_are_named() {
+    if !has_compiler() {
+        return;
     }
+    let cases = [
+        ("std::exit(3);", "node 0: kernel own calls exit"),
+        ("std::abort();", "node 0: kernel own aborts"),
+        ("throw 5;", "node 0: kernel own throws what is no std::exception"),
+        (
+            "char *small = new char[1]; for (size_t at = 0;; at++) ((volatile char *)small)[at] = 1;",
+            "node 0: kernel own uses memory that it does not have",
+        ),
+        ("message_data_in[0].write(1);", "kernel own writes message_data_in[0], an input channel"),
+        ("message_data_out[-1].write(1);", "kernel own writes message_data_out[-1]"),
+    ];
+    each_is_told("ends", &cases);
+}
+
+/// Catches kernels that fill each other's FIFOs and wait for ever, and a deadlock that names neither them nor
+/// the FIFOs.
+#[test]
+fn kernels_that_fill_each_others_fifos_are_named() {
+    if !has_compiler() {
+        return;
+    }
+    let body = "for (int packet = 0; packet < what; packet++) send(\"x\", 1, apeiron_node(1 - node), 0, 0);\n\
+                for (int packet = 0; packet < what; packet++) receive(0u);";
+    let built = Built::of(design("embrace", &on_two_nodes(body), TIMED_HOST), ("embrace", "own_host"));
+    let two = ["--set", "topology.dims=[2]"];
+    printed(&built.run(&two, &["50"]));
+    let said = refused(1, &built.run(&two, &["5000"]));
+    assert!(said.contains("kernel own writes message_data_out[0], which is full"), "{said}");
+    assert!(said.contains("a packet waits for message_data_in[0] of kernel own, which is full"), "{said}");
 }
 
 /// A host that starts the kernel of its node, with the node's number, and waits for it.
@@ -113,119 +109,4 @@ fn two_senders_to_one_channel_are_told_apart() {
         rest.contains(&format!("amid it a packet from task 0 of node {other}: give each sender")),
         "{said}"
     );
-}
-
-/// Catches kernels that end the run in ways of their own, and are not named.
-#[test]
-fn kernels_that_end_the_process_are_named() {
-    if !has_compiler() {
-        return;
-    }
-    let cases = [
-        ("std::exit(3);", "node 0: kernel own calls exit"),
-        ("std::abort();", "node 0: kernel own aborts"),
-        ("throw 5;", "node 0: kernel own throws what is no std::exception"),
-        (
-            "char *small = new char[1]; for (size_t at = 0;; at++) ((volatile char *)small)[at] = 1;",
-            "node 0: kernel own uses memory that it does not have",
-        ),
-        ("message_data_in[0].write(1);", "kernel own writes message_data_in[0], an input channel"),
-        ("message_data_out[-1].write(1);", "kernel own writes message_data_out[-1]"),
-    ];
-    let branches =
-        (0..).zip(cases).map(|(what, (does, _))| format!("    if (what == {what}) {{ {does} }}\n"));
-    let body: String = branches.collect();
-    let built = Built::of(design("ends", &kernel(&body), HOST), ("ends", "own_host"));
-    for (what, (does, told)) in (0..).zip(cases) {
-        let said = refused(1, &built.run(&[], &[&i32::to_string(&what)]));
-        assert!(said.contains(told), "{does}: {said}");
-    }
-}
-
-/// Catches pragmas that have no effect or a wrong one, arrays of streams that are not those of the design,
-/// and words of one name and two layouts, if they are built without a word; and what appendix B writes and
-/// that is not built.
-#[test]
-fn mistakes_in_sources_are_told_with_their_lines() {
-    if !has_compiler() {
-        return;
-    }
-    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("apeiron_sources/design.xclbin");
-    let out = out.display().to_string();
-    let pipeline = |interval: &str| {
-        kernel(&format!("for (int at = 0; at < what; at++) {{\n#pragma HLS pipeline II={interval}\n}}"))
-    };
-    let stream = kernel("hls::stream<int> own;\n#pragma HLS stream variable=own depth=0\n");
-    for (test, source, told) in [
-        ("ii_0", pipeline("0"), "own.cpp:6:"),
-        ("ii_negative", pipeline("-1"), "II of a pipeline is a constant of 1 or more"),
-        ("depth_0", stream, "a stream holds one word or more: write depth=1, or more"),
-        (
-            "operator",
-            kernel("_Pragma(\"HLS dataflow\")"),
-            "own.cpp:5: `HLS dataflow` has no effect here; make each function a kernel of its own",
-        ),
-    ] {
-        let said = refused(2, &["build", &design(test, &source, HOST), "-o", &out]);
-        assert!(said.contains(told), "{test}: {said}");
-    }
-    let header = "inline void inner() {\n#pragma HLS pipeline II=4\n}\n";
-    let config = design("header_pragma", &format!("#include \"inner.h\"\n{}", kernel("inner();")), HOST);
-    std::fs::write(Path::new(&config).with_file_name("hw_hls").join("inner.h"), header).unwrap();
-    let said = refused(2, &["check", &config]);
-    assert!(
-        said.contains("inner.h:2: `HLS pipeline II=4` has no effect here; write it as #pragma in"),
-        "{said}"
-    );
-
-    let config = "kernels:\n- {name: own, input_channels: 1, output_channels: 1, switch_port: 0}\n\
-                  - {name: one}\n- {name: two}\nconfig: {freq: 100, links: 2}\n\
-                  streams:\n- {name: lanes, from: one.out, to: two.in, count: 3}\n";
-    let host = "int main() {}\n";
-    let array = |end: &str, length| {
-        format!("#include \"hls_stream.h\"\nconst int LANES = {length};\nvoid {end}[LANES]) {{}}\n")
-    };
-    let (one, two) = (array("one(hls::stream<int> out", 3), array("two(hls::stream<int> in", 2));
-    let own = kernel("");
-    let files = [
-        ("config.yaml", config),
-        ("hw_hls/own.cpp", &own),
-        ("hw_hls/one.cpp", &one),
-        ("hw_hls/two.cpp", &two),
-        ("host/own_host.cpp", host),
-    ];
-    let said = refused(2, &["build", &project("lengths", &files), "-o", &out]);
-    assert!(said.contains("two.cpp:3:") && said.contains("in has other than the 3 streams that"), "{said}");
-
-    let body = "const ap_uint<32> low = message_data_in[0].read().range(31, 0);\n\
-                if (low == 1) take(message_data_in[0]);";
-    let appendix = kernel(body)
-        .replace("void own", "static void take(hls::stream<uint128_t> &words) { words.read(); }\nvoid own")
-        .replace("message_stream_t", "hls::stream<uint128_t>");
-    printed(&["build", &design("appendix", &appendix, HOST), "-o", &out]);
-}
-
-/// Catches options of the examples that are taken for other numbers, or run for ever, and words on MPI where
-/// a host program ends early.
-#[test]
-fn options_of_the_examples_are_numbers() {
-    if !has_compiler() {
-        return;
-    }
-    let latency = Built::of(example("latency"), ("numbers", "latency_test"));
-    let fifos = Built { program: latency.program.replace("latency_test", "fifo_test"), ..latency.clone() };
-    for (built, option, value) in [
-        (&latency, "-n", "-1"),
-        (&latency, "-n", "0"),
-        (&latency, "-l", "4294967312"),
-        (&latency, "-l", ""),
-        (&latency, "-i", "1x"),
-        (&fifos, "-x", "-1"),
-        (&fifos, "-l", " 16"),
-    ] {
-        let output = weft(&built.run(&[], &[option, value]));
-        let said = texts(&output).1;
-        assert_eq!(output.status.code(), Some(2), "{option} {value}: {said}");
-        assert!(said.starts_with("usage: ") && !said.contains("MPI"), "{option} {value}: {said}");
-    }
 }

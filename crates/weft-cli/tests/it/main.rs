@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod apeiron;
+mod apeiron_figures;
 mod apeiron_kernels;
+mod apeiron_streams;
 mod apenetx;
 mod app;
 mod beside;
@@ -34,6 +36,8 @@ mod repairs;
 mod replay;
 mod rtl;
 mod rtl_allreduce;
+mod rtl_difference;
+mod rtl_fit;
 mod rtl_rdma;
 mod run;
 mod run_addresses;

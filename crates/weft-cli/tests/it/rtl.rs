@@ -52,6 +52,13 @@ fn latency_is_the_models_with_rtl_in_step() {
     assert_eq!(rows(&in_step), rows(&plain));
     let waves = std::fs::read_to_string(waves).unwrap();
     assert!(waves.contains("$scope module M1QAF1 $end") && waves.contains(" m_axis_net_tdata $end"));
+    let told = text(&in_step.stderr);
+    let compared: Value = serde_json::from_slice(&in_step.stdout).unwrap();
+    for block in compared["rtl"].as_array().unwrap() {
+        let [name, taken, sent] = [&block["block"], &block["packets_taken"], &block["packets_sent"]];
+        let line = format!("{} took {taken} packets and sent {sent}, at 2 endpoints", name.as_str().unwrap());
+        assert!(taken.as_u64() > Some(0) && taken == sent && told.contains(&line), "{line}: {told}");
+    }
     // Something happens in it.
     assert!(waves.lines().filter(|line| line.starts_with('#')).count() > 100);
 }
@@ -76,7 +83,7 @@ fn storms_and_losses_are_the_models_with_rtl_in_step() {
 }
 
 /// The value changes of a VCD file: time in ps, signal and value in binary.
-fn changes_of_vcd(file: &Path) -> BTreeSet<(u64, String, String)> {
+pub fn changes_of_vcd(file: &Path) -> BTreeSet<(u64, String, String)> {
     let (mut names, mut scopes, mut widths) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
     let (mut time, mut changes) = (0, BTreeSet::new());
     for line in std::fs::read_to_string(file).unwrap().lines() {
@@ -103,7 +110,7 @@ fn changes_of_vcd(file: &Path) -> BTreeSet<(u64, String, String)> {
 }
 
 /// The same of an FST file.
-fn changes_of_fst(file: &Path) -> BTreeSet<(u64, String, String)> {
+pub fn changes_of_fst(file: &Path) -> BTreeSet<(u64, String, String)> {
     let file = std::io::BufReader::new(std::fs::File::open(file).unwrap());
     let mut reader = FstReader::open_and_read_time_table(file).unwrap();
     let (mut names, mut scopes) = (BTreeMap::new(), Vec::new());
@@ -167,6 +174,13 @@ fn waves_are_the_same_in_both_formats_and_end_with_their_window() {
         let left: Vec<_> = left.filter(|name| name.to_string_lossy().starts_with("none")).collect();
         assert!(left.is_empty(), "{left:?}");
     };
+    // One edge is one time, with its values, and the cycle is as long as any.
+    let edge = of("edge.vcd", &["--waves-from", "3000ns", "--waves-to", "3001ns"]);
+    let times: BTreeSet<u64> = edge.iter().map(|change| change.0).collect();
+    assert_eq!(times.into_iter().collect::<Vec<_>>(), [3_000_000]);
+    let text_of_edge = std::fs::read_to_string(folder.path().join("edge.vcd")).unwrap();
+    assert!(text_of_edge.ends_with("\n#3001000\n"), "{text_of_edge}");
+    refused(&["--waves-from", "3001ns", "--waves-to", "3002ns"], "nothing happens at M1QAF");
     refused(&["--waves-from", "1s"], "nothing happens at M1QAF");
     refused(&["--waves-from", "1s"], "from 1s on, and the run is over at");
     refused(&["--waves-from", "2us", "--waves-to", "1us"], "--waves-from 2us is not before --waves-to 1us");
@@ -229,7 +243,10 @@ fn a_real_program_runs_the_same_with_rtl_in_the_models_place() {
         leave_out_computer(&mut document);
         document
     };
-    assert_eq!(run(&["--rtl", "packetizer,mailbox", "--rtl-drive"]), run(&[]));
+    let mut in_place = run(&["--rtl", "packetizer,mailbox", "--rtl-drive"]);
+    let compared = in_place.as_object_mut().unwrap().remove("rtl").unwrap();
+    assert!(compared[0]["packets_taken"].as_u64() > Some(0), "{compared}");
+    assert_eq!(in_place, run(&[]));
 }
 
 /// Catches RTL that traffic runs without, on one thread or two, and where there is none for it.
@@ -258,6 +275,26 @@ fn traffic_runs_with_rtl_in_step() {
     let output = run(&library, &["--rtl", "mailbox", "--layer", "fabric"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("--layer nic"), "{}", text(&output.stderr));
+}
+
+/// Catches RTL and model that part in an incast, which fills the mailbox's slots and its table of accepted
+/// packets: packets wait, are repeated meanwhile, and are answered before their repetition has left.
+#[test]
+fn an_incast_is_the_models_in_step_and_in_its_place() {
+    let Some(library) = library("") else { return };
+    let traffic = |options: &[&str]| {
+        let mut weft = Command::new(env!("CARGO_BIN_EXE_weft"));
+        weft.args(["traffic", "-m", "exanest", "--pattern", "incast", "--size", "64", "--json"])
+            .args(options);
+        let output = weft.env("WEFT_RTL_LIBRARY", &library).output().unwrap();
+        assert!(output.status.success(), "{options:?}: {}", text(&output.stderr));
+        rows(&serde_json::from_slice(&output.stdout).unwrap())
+    };
+    let with = ["--rtl", "mailbox,packetizer"];
+    for (messages, drive) in [("5", &["--rtl-drive"][..]), ("10", &[]), ("30", &[])] {
+        let plain = ["--messages", messages];
+        assert_eq!(traffic(&[&plain[..], &with, drive].concat()), traffic(&plain), "{messages} messages");
+    }
 }
 
 /// Catches a mailbox with buses of 512 bits that is not the model's, for packets of all lengths; and a
@@ -291,7 +328,7 @@ fn the_mailbox_of_carvnet_has_wider_buses() {
     let refused = run(&["latency", "--rtl", "packetizer"]);
     let said = text(&refused.stderr);
     assert!(
-        refused.status.code() == Some(2) && said.contains("timeout is 10000, and the RTL is built with 7500"),
+        refused.status.code() == Some(2) && said.contains("stored to by words of 16 bytes in the RTL"),
         "{said}"
     );
 }
@@ -364,8 +401,6 @@ fn what_has_no_rtl_is_refused() {
         &check,
         &["nic.mailbox.check is 12", "--set 'nic.mailbox.check=11 cycles'", "parameter CHECK"],
     );
-    let timeout = ["--rtl", "packetizer", "--set", "nic.packetizer.timeout=50001ps"];
-    refused(&library, &timeout, &["nic.packetizer.timeout", "cycles"]);
     let other = std::env::current_exe().unwrap();
     refused(&other, &["--rtl", "mailbox"], &["cannot be loaded", "make rtl"]);
 }

@@ -123,7 +123,9 @@ fn a_real_program_of_large_messages_runs_the_same_with_rtl_in_step() {
         leave_out_computer(&mut document);
         document
     };
-    assert_eq!(run(&IN_STEP), run(&[]));
+    let mut in_step = run(&IN_STEP);
+    in_step.as_object_mut().unwrap().remove("rtl");
+    assert_eq!(in_step, run(&[]));
 }
 
 /// Catches RTL that is compared with nothing: a bug in each unit ends the run, and is named.

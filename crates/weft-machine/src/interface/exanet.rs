@@ -174,7 +174,8 @@ impl FromSection for ExanetNic {
             table.check(check, reader)
         });
         let small = packetizer.map_or(Bytes::ZERO, |packetizer| packetizer.payload);
-        let mailbox = mailbox.and_then(|table| table.check(|own| [own.check_entry(small)], reader));
+        let mailbox = mailbox
+            .and_then(|table| table.check(|own| [own.check_entry(small), own.check_remembered()], reader));
         let check = raw.check;
         let rdma = Rdma::read(raw, format, reader);
         let (host_port, packetizer, mailbox, mut rdma) = (host_port?, packetizer?, mailbox?, rdma?);

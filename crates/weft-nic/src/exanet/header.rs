@@ -5,10 +5,12 @@
 
 use super::wire;
 use crate::allreduce::{ModulePacketKind, OperationId};
+use crate::gvas::Pdid;
 use crate::mailbox::Refusal;
 use crate::packetizer::ChannelId;
 use crate::rdma::{Answer, CellId};
 use weft_fabric::{Addressing, HeaderBits, MessagePart, Packet};
+use weft_units::Bytes;
 
 /// The header of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,6 +53,21 @@ impl Header {
         let mut packet = Packet::new(addressing, bytes, HeaderBits::from_bits(identity), self.part());
         packet.label = label;
         packet
+    }
+
+    /// The packet of a small message or a request, for an interface and of a domain.
+    pub(super) fn to_mailbox(self, addressing: Addressing, bytes: Bytes, owner: (u16, Pdid)) -> Packet {
+        let mut packet = self.packet(addressing, bytes.get() as u32);
+        let (interface, Pdid(domain)) = owner;
+        let owner = u64::from(interface) << 48 | u64::from(domain) << 32;
+        packet.carried = HeaderBits::from_bits(packet.carried.bits() | owner);
+        packet
+    }
+
+    /// The interface that such a packet is for, and its domain.
+    pub(super) fn owner_of(packet: &Packet) -> (u16, Pdid) {
+        let carried = packet.carried.bits();
+        ((carried >> 48) as u16, Pdid((carried >> 32) as u16))
     }
 
     /// Cells are the pieces of a message; all other packets are whole.

@@ -11,9 +11,10 @@
 //! they are joined to both.
 //!
 //! # Deadlock
-//! An endpoint consumes whatever arrives at once, into memory or not at all: no packet waits at an
-//! endpoint for another one to be sent. What a packet sets off, an answer, waits in a queue of its own
-//! that holds one per packet that others have outstanding, and never in the way of what arrives. So no
+//! An endpoint takes whatever arrives at once, into memory or not at all: no packet waits on a link for an
+//! endpoint, and none at an endpoint for another one to be sent. What a packet sets off, an answer, waits in
+//! a queue of its own that holds one per packet that others have outstanding, and never in the way of what
+//! arrives. So no
 //! class of packets waits for another: for the proof of freedom from deadlock, endpoints are sinks.
 //!
 //! # Source
@@ -40,6 +41,7 @@ mod rdma;
 mod receive;
 mod reduction;
 mod requests;
+mod small;
 mod transmit;
 pub mod wire;
 
@@ -98,6 +100,8 @@ pub enum ExanetTimer<T> {
     ReductionLate,
     /// The first request of a read without a verdict gets it.
     Request,
+    /// The first small message that has waited for a slot of the mailbox has been taken.
+    Slot,
 }
 
 impl<T: Payload> Payload for ExanetTimer<T> {
@@ -120,6 +124,7 @@ impl<T: Payload> Payload for ExanetTimer<T> {
             ExanetTimer::Host(timer) => kind(8, timer.tie()),
             ExanetTimer::ReductionLate => kind(9, 0),
             ExanetTimer::Request => kind(10, 0),
+            ExanetTimer::Slot => kind(11, 0),
         }
     }
 }
@@ -293,8 +298,8 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
             true => Header::ReadRequest(channel),
             false => Header::Small(channel),
         };
-        let packet = header.packet(addressing, parcel.bytes.get() as u32);
-        let mut packet = packet.of_class(parcel.class);
+        let owner = (parcel.to_interface, self.hardware.packetizer.domain(parcel.interface));
+        let mut packet = header.to_mailbox(addressing, parcel.bytes, owner).of_class(parcel.class);
         packet.watch(parcel.watch);
         Injection::Packet(packet)
     }

@@ -10,6 +10,7 @@ use super::check::DamageCheck;
 use super::post::Posts;
 use super::receive::Notice;
 use super::reduction::Reductions;
+use super::small::WaitingPackets;
 use super::transmit::Transmit;
 use super::{Announcement, ExanetNic, ExanetParameters, ExanetTimer};
 use crate::edge_form::{EdgeBlocks, EdgeMailbox, EdgePacketizer};
@@ -38,6 +39,8 @@ pub struct Hardware<H: Host> {
     pub(super) memory: MemoryBlocks,
     pub(super) packetizer: Packetizer,
     pub(super) mailbox: Mailbox,
+    /// Small messages that wait for a slot of the mailbox; `None` before the first.
+    pub(super) waiting: Option<Box<WaitingPackets>>,
     pub(super) rdma: Rdma,
     /// `None` before the first reduction: most nodes of most machines have none.
     pub(super) reductions: Option<Box<Reductions>>,
@@ -92,6 +95,7 @@ impl<H: Host> Hardware<H> {
             memory: MemoryBlocks::default(),
             packetizer: Packetizer::default(),
             mailbox: Mailbox::default(),
+            waiting: None,
             rdma: Rdma::default(),
             reductions: None,
             transmit: Transmit::default(),
@@ -215,6 +219,12 @@ impl<H: Host> ExanetHosted<'_, '_, '_, H> {
                     // The host stands in for the words of the request: it posts what they say.
                     self.hand_over(&request);
                 }
+            }
+            ExanetTimer::Slot => {
+                if let Some(message) = self.node.slot_taken() {
+                    self.notify(Notice::Message(message));
+                }
+                self.report_damage();
             }
             ExanetTimer::Reduction(id) => {
                 self.node.wake_reduction(id);

@@ -4,22 +4,19 @@ use super::announcement::Expected;
 use super::header::Header;
 use super::node::ExanetNode;
 use super::post::{Post, Posted, channel_report};
-use super::transmit::Answer;
 use super::wire::{self, PacketFields};
-use super::{Announcement, ExanetNic, ExanetTimer};
+use super::{Announcement, ExanetTimer};
 use crate::block::Block;
 use crate::edge_form::ChannelExpiry;
 use crate::failure::{Failure, FailureReason};
 use crate::host::{Delivered, Host};
-use crate::host_port::HOST_PORT;
-use crate::mailbox::{Envelope, MAILBOX, QueueChange, Refusal};
-use crate::observer::{BlockChange, Observer as _, Stage, StateChange};
+use crate::mailbox::Refusal;
+use crate::observer::Stage;
 use crate::packetizer::{ChannelId, ChannelState, EnginePacket, PACKETIZER, Packetizer, Parcel};
-use crate::ports::{Arrival, BlockReply, Crossing, PortEvent, SmallAnswer, SmallPacket, Verdict};
+use crate::ports::{BlockReply, Crossing, SmallAnswer};
 use crate::rdma::ReceiveUnit;
 use crate::reliability::Expiry;
-use crate::server::Service;
-use weft_fabric::{Announced, InterfaceContext, Packet};
+use weft_fabric::{Announced, Packet};
 use weft_units::{Address, Span, Time};
 
 /// The consequence of a packet for the host.
@@ -174,104 +171,6 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         packetizer.answer(&answer, now) == Some(answered)
     }
 
-    /// A packet for the mailbox.
-    fn small(&mut self, packet: &Packet, channel: ChannelId) -> Option<Delivered<H::Header>> {
-        let (hardware, parameters, now) = (&mut *self.hardware, self.parameters, self.fabric.now());
-        let Packet { source: from, message: number, hops, .. } = *packet;
-        let head = now - packet.serialization();
-        let damaged = hardware.check.finds(packet, self.fabric.endpoint(), parameters.check);
-        // Headers are kept until their packet is accepted, so that one without repeats what has been: the
-        // hardware sees it by its source and number.
-        let expected = hardware.headers.get((from, number)).copied();
-        let target = expected.map(|expected| (expected.interface(), expected.transfer.domain));
-        let bytes = packet.payload();
-        let small =
-            SmallPacket { head, from, message: number, channel, bytes, target, damaged, payload: None };
-        let in_place = if hardware.in_place.is_some() { self.verdict_in_place(&small) } else { None };
-        let (checked, put) = in_place.unwrap_or_else(|| self.verdict(&small));
-        let hardware = &mut *self.hardware;
-        let refusal = put.err();
-        if target.is_none() && refusal.is_none() {
-            hardware.ledger().counts.duplicates += 1;
-        }
-        hardware.transmit.answer(checked.ended, Answer { to: from, message: number, channel, refusal });
-        self.port(|| {
-            let (checked, put) = (checked.ended, put.is_ok() && target.is_some());
-            Crossing::Arrived(Arrival { packet: small, verdict: Verdict { checked, refusal, put } })
-        });
-        self.fabric.request_injection();
-        let Expected { header, created_at, .. } = expected?;
-        let (interface, hardware) = (target?.0, &mut *self.hardware);
-        let bytes = expected?.transfer.bytes;
-        put.ok()?;
-        if let Some(data) = &mut hardware.data {
-            data.memory.write((from, number), (0, 0), packet.payload().get(), packet.is_corrupted());
-        }
-        hardware.headers.remove((from, number));
-        let entry = parameters.mailbox.entry.max(bytes);
-        let written = hardware.memory.port.write(checked.ended, entry, &parameters.host_port);
-        let noticed = written.ended + parameters.mailbox.poll;
-        if packet.is_watched() {
-            let endpoint = self.fabric.endpoint();
-            let mut stage = |block, came, began, ended| {
-                let (source, message) = (from, number);
-                self.stage(&Stage { endpoint, source, message, block, came, began, ended });
-            };
-            stage(MAILBOX, now, checked.began, checked.ended);
-            stage(HOST_PORT, checked.ended, written.began, written.ended);
-            stage(Block::POLLING, written.ended, written.ended, noticed);
-        }
-        let message = Delivered {
-            noticed,
-            from,
-            number,
-            bytes,
-            created_at,
-            hops,
-            channel: 0,
-            header,
-            interface,
-            in_mailbox: true,
-        };
-        self.compare(&message);
-        Some(message)
-    }
-
-    /// The verdict of the model's mailbox on a packet whose tail comes now, and the time for it.
-    #[inline]
-    fn verdict(&mut self, packet: &SmallPacket) -> (Service, Result<(), Refusal>) {
-        let SmallPacket { head, target, damaged, .. } = *packet;
-        let (now, parameters, watched) = (self.fabric.now(), &self.parameters.mailbox, self.hardware.watched);
-        let (hardware, report) = (&mut *self.hardware, &mut queue_report(self.fabric, watched));
-        let checked = hardware.mailbox.check(head, now, parameters);
-        let put = match target {
-            Some((interface, domain)) => {
-                let envelope = Envelope { interface, domain, damaged };
-                hardware.mailbox.put(now, &envelope, parameters, report)
-            }
-            None if damaged => Err(Refusal::Damaged),
-            None => Ok(()),
-        };
-        (checked, put)
-    }
-
-    /// The same of the mailbox in the place of the model's; `None`: there is none.
-    #[cold]
-    fn verdict_in_place(&mut self, packet: &SmallPacket) -> Option<(Service, Result<(), Refusal>)> {
-        let (now, parameters, watched) = (self.fabric.now(), &self.parameters.mailbox, self.hardware.watched);
-        let (hardware, report) = (&mut *self.hardware, &mut queue_report(self.fabric, watched));
-        let Verdict { checked, refusal, put } = hardware.mailbox_in_place()?.arrive(packet, now);
-        let checked = hardware.mailbox.check_until(packet.head, now, checked, &parameters.clock);
-        match packet.target {
-            Some((to, _)) if put => hardware.mailbox.follow_put(now, to, parameters, report),
-            Some((to, _)) if refusal == Some(Refusal::Full) => {
-                hardware.mailbox.follow_takes(now, to, parameters, report);
-            }
-            _ => {}
-        }
-        Some((checked, refusal.map_or(Ok(()), Err)))
-    }
-
     /// Compares the bytes of a message that has come whole, where messages carry real ones.
     pub(super) fn compare(&mut self, message: &Delivered<H::Header>) {
         if let Some(data) = &mut self.hardware.data {
@@ -423,21 +322,5 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         let EnginePacket { made, channel, message, .. } = packet;
         self.hardware.transmit.small.push_back(packet);
         self.port(|| Crossing::Made { channel, message, made });
-    }
-}
-
-/// Reports changes of queues to the observer.
-fn queue_report<'a, H: Host>(
-    fabric: &'a mut InterfaceContext<'_, '_, ExanetNic<H>>,
-    watched: bool,
-) -> impl FnMut(QueueChange) + 'a {
-    let (endpoint, now) = (fabric.endpoint(), fabric.now());
-    let output = fabric.output();
-    move |change| {
-        let at = change.at;
-        output.state(&StateChange { endpoint, at, change: BlockChange::Mailbox(change) });
-        if watched {
-            output.port(&PortEvent { endpoint, at: now, what: Crossing::Queue(change) });
-        }
     }
 }

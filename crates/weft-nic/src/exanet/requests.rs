@@ -53,8 +53,17 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         self.hardware.transmit.answer(now, Answer { to: from, message: number, channel, refusal });
         self.port(|| {
             let (head, bytes) = (look.came - packet.serialization(), packet.payload());
-            let packet =
-                SmallPacket { head, from, message: number, channel, bytes, target, damaged, payload: None };
+            let owner = Some(Header::owner_of(&packet));
+            let packet = SmallPacket {
+                head,
+                from,
+                message: number,
+                channel,
+                bytes,
+                target: owner,
+                damaged,
+                payload: None,
+            };
             let verdict = Verdict { checked: now, refusal, put: refusal.is_none() && target.is_some() };
             Crossing::RequestArrived { tail: look.came, arrival: Arrival { packet, verdict } }
         });

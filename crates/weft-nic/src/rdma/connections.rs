@@ -132,12 +132,12 @@ impl Connections {
 }
 
 /// The set of a channel. Of channels, of their pages, which have 64, and of sources low numbers are the most in
-/// use: the bits of the last two are turned round.
+/// use: the bits of the last two are reversed.
 fn set_of((source, channel): (EndpointId, ChannelId)) -> usize {
     let channel = u32::from(channel.0);
     let page_and_source = source.0 ^ source.0 >> SET_BITS ^ channel >> SET_BITS;
-    let turned = page_and_source.reverse_bits() >> (u32::BITS - SET_BITS);
-    ((channel ^ turned) % (1 << SET_BITS)) as usize
+    let reversed = page_and_source.reverse_bits() >> (u32::BITS - SET_BITS);
+    ((channel ^ reversed) % (1 << SET_BITS)) as usize
 }
 
 /// Whether transaction `a` comes before `b`, with numbers that wrap around.

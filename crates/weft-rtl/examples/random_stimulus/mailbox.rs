@@ -1,9 +1,11 @@
 //! Packets for a mailbox: bursts without a gap and with, fields at their limits, queues that fill up and wrap
-//! around; some packets are damaged, foreign, for nobody, or repeated; and resets in the middle.
+//! around; some packets are damaged, foreign, for nobody, or repeated; more come than there are slots; and
+//! resets in the middle.
 
 use crate::{Bench, Bins};
+use std::collections::{BTreeSet, VecDeque};
 use weft_nic::gvas::Pdid;
-use weft_nic::mailbox::{Envelope, Mailbox, MailboxParameters, Refusal};
+use weft_nic::mailbox::{Envelope, Mailbox, MailboxParameters, Refusal, Taken};
 use weft_nic::packetizer::ChannelId;
 use weft_nic::ports::{Arrival, Crossing, SmallPacket, Verdict};
 use weft_units::{Bytes, EndpointId, Span, Time};
@@ -15,12 +17,17 @@ const SIZES: [u64; 10] = [0, 1, 15, 16, 17, 47, 48, 49, 63, 64];
 /// Domains at their limits.
 const DOMAINS: [u16; 5] = [0, 1, 0x7FFF, 0x8000, 0xFFFF];
 
+/// Packets that may be repeated.
+const MOST_REPEATED: usize = 1 << 12;
+/// Words of an entry.
+const ENTRY_WORDS: u64 = 4;
+
 /// Things that have come about.
 #[derive(Default)]
 struct Coverage {
-    put: Bins<4>,
+    put: Bins<5>,
     refused: Bins<4>,
-    bursts: Bins<4>,
+    bursts: Bins<5>,
     limits: Bins<6>,
     /// Queues that something was put into.
     queues: u64,
@@ -37,10 +44,16 @@ struct Stimulus<'a> {
     free: Time,
     /// Packets that come before the next pause.
     burst: u64,
+    /// Whether they come without a gap.
+    dense: bool,
     /// Queues that packets are for: few, so that they fill up, or all.
     queues: u64,
     number: u32,
-    last: Option<SmallPacket>,
+    /// Packets for which there has been no slot.
+    waiting: VecDeque<(SmallPacket, Taken)>,
+    /// The packets that were accepted last since the reset, and the numbers of all.
+    accepted: VecDeque<SmallPacket>,
+    numbers: BTreeSet<(EndpointId, u32)>,
     seen: Coverage,
 }
 
@@ -53,10 +66,13 @@ pub(crate) fn run(bench: &mut Bench, parameters: &MailboxParameters, end: Time) 
         put: Vec::new(),
         edge: 0,
         burst: 0,
+        dense: false,
         queues: 2,
         // They wrap around.
         number: u32::MAX - 999,
-        last: None,
+        waiting: VecDeque::new(),
+        accepted: VecDeque::new(),
+        numbers: BTreeSet::new(),
         seen: Coverage::default(),
     };
     stimulus.open(Time::ZERO);
@@ -70,7 +86,8 @@ pub(crate) fn run(bench: &mut Bench, parameters: &MailboxParameters, end: Time) 
             stimulus.seen.bursts.count("resets");
         }
     }
-    let last = stimulus.bench.clock.edge(stimulus.edge) + Span::from_us(2);
+    stimulus.take_waiting(Time::NEVER);
+    let last = stimulus.free + Span::from_us(2);
     stimulus.bench.finish(last)?;
     let Coverage { put, refused, bursts, limits, queues } = stimulus.seen;
     let whole_run = end >= stimulus.bench.clock.edge(crate::WHOLE_RUN);
@@ -84,7 +101,10 @@ impl Stimulus<'_> {
     fn open(&mut self, now: Time) {
         self.mailbox = Mailbox::default();
         self.put = vec![0; self.parameters.interfaces as usize];
-        (self.burst, self.last) = (0, None);
+        self.burst = 0;
+        self.waiting.clear();
+        self.accepted.clear();
+        self.numbers.clear();
         // System software opens one in each cycle.
         self.edge += u64::from(self.parameters.interfaces) + 40;
         for interface in 0..self.parameters.interfaces as u16 {
@@ -101,6 +121,13 @@ impl Stimulus<'_> {
             1 => most,
             _ => self.bench.below(most + 1),
         }
+    }
+
+    /// The packet that was accepted last, or one that was before.
+    fn accepted_before(&mut self) -> Option<SmallPacket> {
+        let count = self.accepted.len() as u64;
+        let back = if self.bench.below(2) == 0 || count == 0 { 0 } else { self.bench.below(count) };
+        self.accepted.get(back as usize).copied()
     }
 
     fn any_packet(&mut self) -> SmallPacket {
@@ -142,45 +169,77 @@ impl Stimulus<'_> {
     /// The next packet comes. Returns the time of its tail.
     fn packet(&mut self) -> Time {
         if self.burst == 0 {
-            // What has come is checked before the next burst: the RTL has room for 128 packets.
-            self.burst = 1 + self.bench.below(100);
+            // Some bursts bring more packets than there are slots, faster than they are checked.
+            self.dense = self.bench.below(8) == 0;
+            self.burst = 1 + self.bench.below(if self.dense { 600 } else { 100 });
+            self.take_waiting(Time::NEVER);
             self.edge = self.edge.max(self.bench.clock.edges_before(self.free)) + self.bench.below(200);
             self.queues = [1, 2, 6, u64::from(self.parameters.interfaces)][self.bench.below(4) as usize];
         }
         self.burst -= 1;
-        let again = self.last.filter(|_| self.bench.in_thousand(30));
-        let packet = again.map(|packet| SmallPacket { target: None, ..packet });
-        let packet = packet.unwrap_or_else(|| self.any_packet());
-        let words = 2 + packet.bytes.div_ceil(Bytes::new(16));
-        let gap = if self.bench.below(2) == 0 { 0 } else { 1 + self.bench.below(8) };
+        let again = if self.bench.in_thousand(30) { self.accepted_before() } else { None };
+        let packet = again.unwrap_or_else(|| self.any_packet());
+        let words = words_of(&packet);
+        let gap = if self.dense || self.bench.below(2) == 0 { 0 } else { 1 + self.bench.below(8) };
         self.seen.bursts.count(if gap == 0 { "without a gap" } else { "with one" });
         let first = self.edge + gap;
-        let slow = self.bench.below(3) == 0;
+        let slow = !self.dense && self.bench.below(3) == 0;
         self.edge = first + words + if slow { self.bench.below(30) } else { 0 };
         let (head, tail) = (self.before(first), self.before(self.edge));
         let packet = SmallPacket { head, damaged: self.bench.in_thousand(30), ..packet };
-        let verdict = self.verdict(&packet, tail);
-        self.bench.cross(tail, Crossing::Arrived(Arrival { packet, verdict }));
-        self.free = verdict.checked;
-        self.note(&packet, &verdict, slow);
+        if slow {
+            self.seen.bursts.count("tails that come late");
+        }
+        self.take_waiting(tail);
+        let came = Taken { head, tail };
+        if self.waiting.is_empty() && self.mailbox.takes(came, words, self.parameters) == came {
+            self.take(packet, came, came);
+        } else {
+            self.seen.bursts.count("packets without a slot");
+            self.bench.cross(tail, Crossing::Waits(packet));
+            self.waiting.push_back((packet, came));
+        }
         tail
+    }
+
+    /// Takes packets that have waited, as far as there are slots by `until`.
+    fn take_waiting(&mut self, until: Time) {
+        while let Some((packet, came)) = self.waiting.front().copied() {
+            let taken = self.mailbox.takes(came, words_of(&packet), self.parameters);
+            if taken.tail > until {
+                break;
+            }
+            self.waiting.pop_front();
+            self.take(packet, came, taken);
+        }
+    }
+
+    /// A packet is taken.
+    fn take(&mut self, packet: SmallPacket, came: Taken, taken: Taken) {
+        let packet = SmallPacket { head: taken.head, ..packet };
+        let verdict = self.verdict(&packet, taken.tail);
+        let free = self.bench.clock.later_edge(verdict.checked, if verdict.put { ENTRY_WORDS } else { 0 });
+        self.mailbox.hold_slot(taken, came, free, self.parameters);
+        self.bench.cross(taken.tail, Crossing::Arrived(Arrival { packet, verdict }));
+        self.free = verdict.checked;
+        self.note(&packet, &verdict);
     }
 
     /// The model's verdict on a packet, and what its process does with it.
     fn verdict(&mut self, packet: &SmallPacket, tail: Time) -> Verdict {
-        let SmallPacket { head, target, damaged, .. } = *packet;
+        let SmallPacket { head, target, damaged, from, message, .. } = *packet;
         let checked = self.mailbox.check(head, tail, self.parameters).ended;
-        let mut changes = Vec::new();
-        let refusal = match target {
-            Some((interface, domain)) => {
-                let envelope = Envelope { interface, domain, damaged };
-                self.mailbox.put(tail, &envelope, self.parameters, &mut |change| changes.push(change)).err()
-            }
-            None => damaged.then_some(Refusal::Damaged),
-        };
+        let (mut changes, (interface, domain)) = (Vec::new(), target.unwrap_or_default());
+        if !damaged && self.mailbox.has_accepted(from, message) {
+            return Verdict { checked, refusal: None, put: false };
+        }
+        let envelope = Envelope { interface, domain, damaged };
+        let put = self.mailbox.put(tail, &envelope, self.parameters, &mut |change| changes.push(change));
+        let refusal = put.err();
         changes.into_iter().for_each(|change| self.bench.cross(tail, Crossing::Queue(change)));
-        let put = refusal.is_none() && target.is_some();
-        if put && let Some((interface, _)) = target {
+        let put = refusal.is_none();
+        if put {
+            self.mailbox.accept(from, message, self.parameters);
             // The first queue wraps around soonest; some entries are never taken.
             if interface == 0 || !self.bench.in_thousand(50) {
                 self.mailbox.take(interface, tail + Span::from_ns(self.bench.below(20_000)));
@@ -189,7 +248,7 @@ impl Stimulus<'_> {
         Verdict { checked, refusal, put }
     }
 
-    fn note(&mut self, packet: &SmallPacket, verdict: &Verdict, slow: bool) {
+    fn note(&mut self, packet: &SmallPacket, verdict: &Verdict) {
         let seen = &mut self.seen;
         let Verdict { refusal, put, .. } = *verdict;
         match refusal {
@@ -197,11 +256,8 @@ impl Stimulus<'_> {
             Some(Refusal::Domain) => seen.refused.count("foreign"),
             Some(Refusal::Interface) => seen.refused.count("for nobody"),
             Some(Refusal::Full) => seen.refused.count("for a full queue"),
-            None if packet.target.is_none() => seen.put.count("repeated"),
+            None if !put => seen.put.count("repeated"),
             None => seen.put.count("put"),
-        }
-        if slow {
-            seen.bursts.count("tails that come late");
         }
         let limits = [
             ("of 0 B", packet.bytes == Bytes::ZERO),
@@ -213,7 +269,12 @@ impl Stimulus<'_> {
         ];
         limits.into_iter().filter(|(_, is)| *is).for_each(|(name, _)| seen.limits.count(name));
         if put && let Some((interface, _)) = packet.target {
-            self.last = Some(*packet);
+            if self.numbers.insert((packet.from, packet.message)) {
+                self.accepted.push_front(*packet);
+                self.accepted.truncate(MOST_REPEATED);
+            } else {
+                seen.put.count("repeated and forgotten");
+            }
             seen.queues |= 1 << interface;
             let put = &mut self.put[usize::from(interface)];
             *put += 1;
@@ -225,6 +286,11 @@ impl Stimulus<'_> {
             }
         }
     }
+}
+
+/// Words of a packet.
+fn words_of(packet: &SmallPacket) -> u64 {
+    2 + packet.bytes.div_ceil(Bytes::new(16))
 }
 
 /// The domain of an interface.

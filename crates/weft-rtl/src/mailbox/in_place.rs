@@ -5,7 +5,7 @@
 //! entry.
 
 use super::NAME;
-use super::inputs::{MailboxInputs, MailboxOutputs, MailboxPorts, Targets, begin};
+use super::inputs::{MailboxInputs, MailboxOutputs, MailboxPorts, begin, message};
 use crate::library::{Instance, RtlError, RtlLibrary};
 use crate::words::{answer_of, edge};
 use std::sync::Arc;
@@ -25,7 +25,6 @@ pub(crate) struct MailboxInPlace {
     rtl: Instance,
     ports: MailboxPorts,
     inputs: MailboxInputs,
-    targets: Targets,
     /// Entries taken and put, by interface.
     heads: Vec<u16>,
     tails: Vec<u16>,
@@ -48,7 +47,6 @@ impl MailboxInPlace {
             rtl,
             ports,
             inputs: MailboxInputs::default(),
-            targets: Targets::default(),
             heads: vec![0; interfaces],
             tails: vec![0; interfaces],
             unanswered: 0,
@@ -103,7 +101,7 @@ impl EdgeMailbox for MailboxInPlace {
     fn arrive(&mut self, packet: &SmallPacket, tail: Time) -> Verdict {
         let (first, behind) = (edge(&self.clock, packet.head), edge(&self.clock, tail));
         self.advance(first);
-        let small = self.targets.message(self.endpoint, packet);
+        let small = message(self.endpoint, packet);
         self.inputs.packet(self.ports.buses(&small, packet), first, behind);
         self.unanswered += 1;
         let (inputs, unanswered) = (self.inputs.clone(), self.unanswered);
@@ -111,11 +109,10 @@ impl EdgeMailbox for MailboxInPlace {
         let verdict = self.answer(behind);
         self.rtl.restore();
         (self.inputs, self.unanswered) = (inputs, unanswered);
-        if verdict.put {
-            self.targets.remember(packet);
-            if let Some(tail) = self.tails.get_mut(usize::from(small.to_interface)) {
-                *tail = tail.wrapping_add(1);
-            }
+        if verdict.put
+            && let Some(tail) = self.tails.get_mut(usize::from(small.to_interface))
+        {
+            *tail = tail.wrapping_add(1);
         }
         verdict
     }

@@ -2,9 +2,10 @@
 //!
 //! A packet's words are on the bus from the cycle of its header on, the footer in the cycle that ends with
 //! the edge of its tail. The head of its queue is written in the cycle of the footer, as far as the process
-//! has moved it by then.
+//! has moved it by then. A packet for which the model has no slot is on the bus all the same, and the RTL
+//! takes its header in the model's cycle.
 
-use super::inputs::{Beat, MailboxInputs, MailboxPorts, OnBus, Targets, begin};
+use super::inputs::{Beat, MailboxInputs, MailboxPorts, OnBus, begin, message};
 use super::{ENTRY, NAME, base, check};
 use crate::block::BlockInStep;
 use crate::bus::BusWords;
@@ -29,33 +30,46 @@ pub(crate) struct MailboxInStep {
     /// Addresses of entries, by the cycle in which they are on the bus.
     addresses: VecDeque<(u64, u64)>,
     entry_words: VecDeque<Beat>,
+    /// Cycles in which headers are taken; those of buses of several words are not compared.
+    headers: VecDeque<u64>,
+    /// Packets on the bus for which the model has had no slot.
+    waiting: usize,
     /// Entries taken and put, by interface.
     heads: Vec<u16>,
     tails: Vec<u16>,
     head_moved: bool,
     entries: u64,
-    targets: Targets,
 }
 
 impl MailboxInStep {
-    /// A small message comes.
+    /// A small message comes, the last word of it at `tail`.
+    fn comes(&mut self, packet: &SmallPacket, tail: Time) {
+        let BlockPlace { clock, endpoint, .. } = self.place;
+        let buses = self.ports.buses(&message(endpoint, packet), packet);
+        self.inputs.packet(buses, edge(&clock, packet.head), edge(&clock, tail));
+    }
+
+    /// A small message is taken.
     fn arrived(&mut self, arrival: &Arrival, tail: Time) {
         let BlockPlace { clock, endpoint, .. } = self.place;
         let Arrival { packet, verdict: Verdict { checked, refusal, put } } = *arrival;
-        let SmallPacket { from, message, channel, .. } = packet;
-        let small = self.targets.message(endpoint, &packet);
-        if put {
-            self.targets.remember(&packet);
-        }
+        let SmallPacket { from, message: number, channel, .. } = packet;
+        let small = message(endpoint, &packet);
         let behind = edge(&clock, tail);
-        self.inputs.packet(self.ports.buses(&small, &packet), edge(&clock, packet.head), behind);
+        match self.waiting.checked_sub(1) {
+            Some(others) => self.waiting = others,
+            None => self.comes(&packet, tail),
+        }
+        if !self.ports.answer_data.is_wide() {
+            self.headers.push_back(edge(&clock, packet.head));
+        }
         let to_interface = small.to_interface;
         if std::mem::take(&mut self.head_moved)
             && let Some(head) = self.heads.get(usize::from(to_interface))
         {
             self.inputs.head(to_interface, *head, behind.saturating_sub(1));
         }
-        let answer = AnswerWords { from: endpoint, to: from, number: message, channel, refusal };
+        let answer = AnswerWords { from: endpoint, to: from, number, channel, refusal };
         let done = edge(&clock, checked);
         self.answers.extend(beats(done, self.ports.answer_data.side_by_side(&answer.words())));
         if put && let Some(tail) = self.tails.get_mut(usize::from(to_interface)) {
@@ -94,7 +108,12 @@ impl MailboxInStep {
 /// Words on a bus, from a cycle on, one bus after the other.
 fn beats(from: u64, buses: Vec<BusWords>) -> impl Iterator<Item = Beat> {
     let last = buses.len() - 1;
-    let beat = move |(place, words)| Beat { cycle: from + place as u64, words, last: place == last };
+    let beat = move |(place, words)| Beat {
+        cycle: from + place as u64,
+        words,
+        first: place == 0,
+        last: place == last,
+    };
     buses.into_iter().enumerate().map(beat)
 }
 
@@ -114,11 +133,12 @@ impl BlockInStep for MailboxInStep {
             answers: VecDeque::new(),
             addresses: VecDeque::new(),
             entry_words: VecDeque::new(),
+            headers: VecDeque::new(),
+            waiting: 0,
             heads: vec![0; interfaces],
             tails: vec![0; interfaces],
             head_moved: false,
             entries: library.parameter(NAME, "ENTRIES")?,
-            targets: Targets::default(),
         })
     }
 
@@ -134,6 +154,10 @@ impl BlockInStep for MailboxInStep {
                     *head = head.wrapping_add(1);
                     self.head_moved = true;
                 }
+            }
+            Crossing::Waits(packet) => {
+                self.comes(packet, event.at);
+                self.waiting += 1;
             }
             Crossing::Arrived(arrival) => self.arrived(arrival, event.at),
             _ => {}
@@ -160,7 +184,15 @@ impl BlockInStep for MailboxInStep {
         if let Some((_, expected)) = expected {
             place.compare(cycle, "m_axi_awaddr", outputs.address, expected.into())?;
         }
-        Self::compare_words(place, cycle, &mut self.entry_words, &outputs.entry)
+        Self::compare_words(place, cycle, &mut self.entry_words, &outputs.entry)?;
+        if let Some(takes) = outputs.takes_header.filter(|_| !self.ports.answer_data.is_wide()) {
+            let expected = self.headers.front().is_some_and(|header| *header <= cycle);
+            if takes {
+                self.headers.pop_front();
+            }
+            place.compare(cycle, "s_axis_net_tready", takes.into(), expected.into())?;
+        }
+        Ok(())
     }
 
     fn rtl(&self) -> &Instance {

@@ -5,7 +5,7 @@ use crate::bus::{Bus, BusWords};
 use crate::library::{Instance, RtlError, RtlLibrary, RtlPort};
 use crate::ports::{RegisterPorts, reset};
 use crate::words::SmallMessage;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use weft_nic::gvas::Pdid;
 use weft_nic::ports::SmallPacket;
@@ -15,8 +15,6 @@ use weft_units::EndpointId;
 const SYSTEM: u32 = 1 << 18;
 /// Cycles after which the block is at rest, where nothing comes.
 const REST: u64 = 40;
-/// Packets whose target is remembered, for those that come again.
-const REMEMBERED: usize = 1 << 14;
 
 /// The ports.
 pub(super) struct MailboxPorts {
@@ -42,7 +40,8 @@ pub(super) struct Beat {
     /// The cycle.
     pub cycle: u64,
     pub words: BusWords,
-    /// Whether they are the last of their packet.
+    /// Whether they are the first, or the last, of their packet.
+    pub first: bool,
     pub last: bool,
 }
 
@@ -64,6 +63,8 @@ impl OnBus {
 
 /// The outputs of a cycle.
 pub(super) struct MailboxOutputs {
+    /// Whether a header that is offered is taken; `None`: none is offered.
+    pub takes_header: Option<bool>,
     pub answer: OnBus,
     pub entry: OnBus,
     pub address_valid: u128,
@@ -119,15 +120,18 @@ impl MailboxPorts {
         })
     }
 
-    /// Resets the RTL of an endpoint, and places the queues, before the run's first cycle.
+    /// Resets the RTL of an endpoint, and places the queues, before the run's first cycle. They are open for
+    /// domain 0, as the model's are.
     pub fn reset(&self, rtl: &mut Instance, node: EndpointId, library: &RtlLibrary) -> Result<(), RtlError> {
         let entries = library.parameter(NAME, "ENTRIES")?;
         let clearing = library.parameter(NAME, "REMEMBERED")? + 2;
         reset(rtl, node, clearing)?;
         for interface in 0..library.parameter(NAME, "INTERFACES")? {
-            let address = SYSTEM | (interface as u32) << 12 | 8;
-            self.registers.store(rtl, Some((address, base(interface as u16, entries))));
-            rtl.cycle();
+            let page = SYSTEM | (interface as u32) << 12;
+            for register in [(page, 0), (page | 8, base(interface as u16, entries))] {
+                self.registers.store(rtl, Some(register));
+                rtl.cycle();
+            }
         }
         self.registers.store(rtl, None);
         Ok(())
@@ -153,7 +157,7 @@ impl MailboxInputs {
         for (place, words) in buses.into_iter().enumerate() {
             let place = place as u64;
             let cycle = if place == 0 { first } else { (behind + place).saturating_sub(count) };
-            self.words.push_back(Beat { cycle, words, last: place + 1 == count });
+            self.words.push_back(Beat { cycle, words, first: place == 0, last: place + 1 == count });
         }
     }
 
@@ -206,9 +210,8 @@ impl MailboxInputs {
         if word.is_some() || register.is_some() {
             self.rests_from = cycle + REST;
         }
-        if let Some(word) = word
-            && rtl.get(ports.net_ready) != 0
-        {
+        let ready = rtl.get(ports.net_ready) != 0;
+        if let Some(word) = word.filter(|_| ready) {
             self.words.pop_front();
             self.unanswered += u32::from(word.last);
         }
@@ -218,6 +221,7 @@ impl MailboxInputs {
         self.cycle = cycle + 1;
         let get = |port| rtl.get(port);
         let outputs = MailboxOutputs {
+            takes_header: word.filter(|word| word.first).map(|_| ready),
             answer: OnBus {
                 signals: ["m_axis_net_tvalid", "m_axis_net_tdata", "m_axis_net_tlast"],
                 valid: get(ports.answer_valid),
@@ -244,35 +248,11 @@ impl MailboxInputs {
     }
 }
 
-/// The targets of packets that have come: of those that come again the model has forgotten them.
-#[derive(Default)]
-pub(super) struct Targets {
-    of: BTreeMap<(EndpointId, u32), (u16, Pdid)>,
-    order: VecDeque<(EndpointId, u32)>,
-}
-
-impl Targets {
-    /// The message of a packet for `to`, with the target that it has now or had before.
-    pub fn message(&self, to: EndpointId, packet: &SmallPacket) -> SmallMessage {
-        let SmallPacket { from: source, message: number, channel, bytes, payload, .. } = *packet;
-        let known = packet.target.or_else(|| self.of.get(&(source, number)).copied());
-        let (to_interface, domain) = known.unwrap_or_default();
-        SmallMessage { source, number, channel, is_request: false, to, to_interface, domain, bytes, payload }
-    }
-
-    /// A packet has been put.
-    pub fn remember(&mut self, packet: &SmallPacket) {
-        let key = (packet.from, packet.message);
-        let Some(target) = packet.target else { return };
-        if self.of.insert(key, target).is_none() {
-            self.order.push_back(key);
-            if self.order.len() > REMEMBERED
-                && let Some(oldest) = self.order.pop_front()
-            {
-                self.of.remove(&oldest);
-            }
-        }
-    }
+/// The message of a packet for `to`.
+pub(super) fn message(to: EndpointId, packet: &SmallPacket) -> SmallMessage {
+    let SmallPacket { from: source, message: number, channel, bytes, payload, .. } = *packet;
+    let (to_interface, domain) = packet.target.unwrap_or_default();
+    SmallMessage { source, number, channel, is_request: false, to, to_interface, domain, bytes, payload }
 }
 
 /// The RTL of the mailbox of an endpoint, after its reset.

@@ -12,8 +12,10 @@ mod inputs;
 pub(crate) use in_place::MailboxInPlace;
 pub(crate) use in_step::MailboxInStep;
 
+use crate::fit::Fit;
 use crate::library::{RtlError, RtlLibrary};
 use weft_nic::ExanetParameters;
+use weft_units::Bytes;
 
 /// The name of the block.
 const NAME: &str = "mailbox";
@@ -22,22 +24,13 @@ const ENTRY: u64 = 64;
 
 /// Checks that the RTL was built for the mailbox of a machine.
 fn check(library: &RtlLibrary, parameters: &ExanetParameters) -> Result<(), RtlError> {
-    let mailbox = &parameters.mailbox;
-    let same = |key, machine: u64, parameter, unit: &str| {
-        let rtl = library.parameter(NAME, parameter)?;
-        let mend = format!("{rtl}{unit}");
-        let differs = RtlError::Parameter { block: NAME, key, machine, rtl, mend, parameter };
-        if machine == rtl { Ok(()) } else { Err(differs) }
-    };
-    same("nic.mailbox.interfaces", mailbox.interfaces.into(), "INTERFACES", "")?;
-    same("nic.mailbox.entries", mailbox.entries.into(), "ENTRIES", "")?;
-    same("nic.mailbox.check", mailbox.check.into(), "CHECK", " cycles")?;
-    let unfit = |why: String, mend: &str| Err(RtlError::Unfit { block: NAME, why, mend: mend.to_owned() });
-    if mailbox.entry.get() != ENTRY {
-        let why = format!("an entry has {} and {ENTRY} bytes in the RTL", mailbox.entry);
-        return unfit(why, "add --set nic.mailbox.entry=64");
-    }
-    Ok(())
+    let (fit, mailbox) = (Fit::new(library, NAME, parameters)?, &parameters.mailbox);
+    fit.same("nic.mailbox.interfaces", mailbox.interfaces.into(), "INTERFACES")?;
+    fit.same("nic.mailbox.entries", mailbox.entries.into(), "ENTRIES")?;
+    fit.same_or_none("nic.mailbox.slots", mailbox.slots, "SLOTS")?;
+    fit.same_or_none("nic.mailbox.remembered", mailbox.remembered, "REMEMBERED")?;
+    fit.same_cycles("nic.mailbox.check", mailbox.check, "CHECK")?;
+    fit.fixed("nic.mailbox.entry", mailbox.entry, Bytes::new(ENTRY))
 }
 
 /// The address of the queue of an interface.

@@ -35,6 +35,7 @@ pub(super) struct PacketizerPorts {
     /// Packets to the network, and answers from it.
     packets: StreamPorts,
     answers: StreamPorts,
+    offered_number: RtlPort,
     change_valid: RtlPort,
     change_channel: RtlPort,
     change_state: RtlPort,
@@ -62,6 +63,7 @@ struct MadePacket {
 /// A packet that the network takes from a cycle on.
 #[derive(Clone)]
 struct Sending {
+    message: u32,
     /// The cycle in which the engine has made it.
     made: u64,
     from: u64,
@@ -96,6 +98,8 @@ pub(super) struct PacketizerOutputs {
     pub valid: u128,
     pub data: u128,
     pub last: u128,
+    /// The number of the message whose packet is offered, where its header is on the bus.
+    pub offered: Option<u32>,
     /// The word that it takes in the model, and whether it is the last; `None`: it takes none, or drops it.
     pub expected: Option<(u128, bool)>,
     /// Whether a packet may be offered that the network does not take yet.
@@ -146,6 +150,7 @@ impl PacketizerPorts {
             number: port("number", 32)?,
             packets: StreamPorts::to_network(rtl)?,
             answers: StreamPorts::from_network(rtl)?,
+            offered_number: port("offered_number", 32)?,
             change_valid: port("change_valid", 1)?,
             change_channel: port("change_channel", channels.trailing_zeros())?,
             change_state: port("change_state", 3)?,
@@ -240,7 +245,8 @@ impl PacketizerInputs {
         let Some(place) = self.made.iter().position(is_it) else { return };
         if let Some(made) = self.made.remove(place) {
             let use_of_it = if stale { PacketUse::Stale } else { PacketUse::Sent };
-            self.sending.push_back(Sending { made: made.cycle, from, words: made.words, use_of_it });
+            let MadePacket { cycle: made, words, .. } = made;
+            self.sending.push_back(Sending { message, made, from, words, use_of_it });
         }
     }
 
@@ -318,6 +324,7 @@ impl PacketizerInputs {
             valid,
             data,
             last,
+            offered: (valid != 0).then(|| rtl.get(ports.offered_number) as u32),
             expected: None,
             may_be_offered: self.made.iter().any(|made| made.cycle <= cycle)
                 || self.sending.iter().any(|sending| sending.made <= cycle),
@@ -342,7 +349,7 @@ impl PacketizerInputs {
                 self.sending.pop_front();
             }
         } else if sending.use_of_it == PacketUse::Stale && sending.from.max(sending.made + 1) <= cycle + 1 {
-            if outputs.valid != 0 && sending.words.front() == Some(&outputs.data) {
+            if outputs.offered == Some(sending.message) {
                 sending.use_of_it = PacketUse::Dropped;
             } else {
                 self.sending.pop_front();

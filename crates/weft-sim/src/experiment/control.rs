@@ -63,6 +63,8 @@ pub struct Estimate {
     pub memory_bytes: u64,
     /// Whether it may take much more: nobody knows what interfaces keep for endpoints that are cut off.
     pub is_least: bool,
+    /// Whether RTL runs beside, which is not in it.
+    pub has_rtl: bool,
 }
 
 /// Listens to how far a run has come.

@@ -44,6 +44,8 @@ impl ExperimentRun<'_> {
         seeds: &[u64],
     ) -> Result<Option<S>, ExperimentError> {
         let progress = self.control.progress;
+        let has_rtl = self.options.rtl.is_some();
+        let estimate = estimate.map(|estimate| Estimate { has_rtl, ..estimate });
         estimate.into_iter().for_each(|estimate| progress.estimate(estimate));
         warn_of_failures(self.machine, layout, seeds, progress)?;
         warn_of_order(self.machine, layout, progress);

@@ -48,7 +48,7 @@ pub use output::{Manifest, Output, Start, read_manifest, read_request};
 pub use ranks::Placement;
 pub use report::{Measured, Report};
 pub use request::{MachineInput, Request};
-pub use rtl::{RtlOptions, WavesOptions};
+pub use rtl::{BlockCompared, RtlOptions, RtlTally, WavesOptions};
 
 use serde::Serialize;
 use weft_fabric::Stuck;

@@ -10,7 +10,7 @@ use weft_results::{Beginning, Performance, ResultsWriter, Table};
 use weft_units::Span;
 
 /// How an experiment runs: what its results do not depend on.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct ExperimentOptions {
     /// Threads that simulate.
     pub threads: u32,

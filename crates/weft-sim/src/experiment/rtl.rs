@@ -1,14 +1,15 @@
 //! RTL of the interface in step with a run, or in the place of the model's blocks.
 
 use super::ExperimentError;
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use weft_machine::{Fabric, Machine, Nic};
 use weft_nic::data;
 use weft_nic::edge_form::{EdgeBlockSource, PortUse};
-use weft_nic::ports::{Crossing, PortEvent, SmallPayload};
-use weft_rtl::{BlockName, LockStep, RtlError, RtlInPlace, RtlLibrary, WaveWindow};
+use weft_nic::ports::{Arrival, Crossing, PortEvent, SmallPayload};
+use weft_rtl::{BlockName, Counts, LockStep, RtlError, RtlInPlace, RtlLibrary, WaveWindow, WrittenWaves};
 use weft_topo::{Layout, Topology};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
@@ -16,7 +17,7 @@ use weft_units::{Bytes, EndpointId, Span, Time};
 const MOST_PAYLOADS: usize = 1 << 14;
 
 /// The RTL that runs in step with the model.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct RtlOptions {
     /// Names of blocks.
     pub blocks: Vec<String>,
@@ -26,6 +27,76 @@ pub struct RtlOptions {
     pub drive: bool,
     /// The waves of the first run; `None`: none are written.
     pub waves: Option<WavesOptions>,
+    /// The packets that the runs of these options have compared.
+    pub tally: RtlTally,
+}
+
+/// The packets that runs have compared: those of options and of their clones.
+#[derive(Clone, Debug, Default)]
+pub struct RtlTally(Arc<Mutex<Tallied>>);
+
+#[derive(Debug, Default)]
+struct Tallied {
+    /// Counts over all endpoints, and the endpoints with packets, by block.
+    blocks: BTreeMap<BlockName, (Counts, BTreeSet<EndpointId>)>,
+    /// The names of the endpoints that were asked for.
+    at: BTreeMap<EndpointId, String>,
+}
+
+/// Packets of a block that were compared: none of its outputs was another than the model's.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct BlockCompared {
+    /// The block.
+    pub block: &'static str,
+    /// Endpoints where it has taken or sent packets.
+    pub endpoints: usize,
+    /// Packets that it has taken from the network.
+    pub packets_taken: u64,
+    /// Packets that the network has taken from it.
+    pub packets_sent: u64,
+    /// Cycles that it was stepped, over all endpoints.
+    pub cycles: u64,
+}
+
+impl RtlTally {
+    /// Adds what a run has compared.
+    fn add(&self, lock_step: &LockStep, at: impl Iterator<Item = (EndpointId, String)>) {
+        let mut tallied = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tallied.at.extend(at);
+        for (endpoint, block, counts) in lock_step.counts() {
+            let (of_block, endpoints) = tallied.blocks.entry(block).or_default();
+            of_block.add(counts);
+            if counts.packets() > 0 {
+                endpoints.insert(endpoint);
+            }
+        }
+    }
+
+    /// The packets of these blocks that were compared.
+    pub fn compared(&self, blocks: &[String]) -> Vec<BlockCompared> {
+        let tallied = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known: BTreeSet<BlockName> = blocks.iter().filter_map(|name| name.parse().ok()).collect();
+        let compared = known.into_iter().map(|block| {
+            let (counts, endpoints) = tallied.blocks.get(&block).cloned().unwrap_or_default();
+            let Counts { cycles, taken, sent } = counts;
+            BlockCompared {
+                block: block.name(),
+                endpoints: endpoints.len(),
+                packets_taken: taken,
+                packets_sent: sent,
+                cycles,
+            }
+        });
+        compared.collect()
+    }
+
+    /// The endpoints that were asked for, and where no block has had a packet.
+    pub fn idle(&self) -> Vec<String> {
+        let tallied = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_busy = |endpoint| tallied.blocks.values().any(|(_, endpoints)| endpoints.contains(endpoint));
+        let idle = tallied.at.iter().filter(|(endpoint, _)| !is_busy(endpoint));
+        idle.map(|(_, name)| name.clone()).collect()
+    }
 }
 
 /// The waves of a run.
@@ -45,6 +116,8 @@ pub(crate) struct RtlOfRun {
     in_place: Option<Arc<dyn EdgeBlockSource>>,
     payloads: CarriedBytes,
     layout: Layout,
+    at: BTreeSet<EndpointId>,
+    tally: RtlTally,
     difference: Option<String>,
 }
 
@@ -87,8 +160,8 @@ impl RtlOptions {
             ));
         }
         let at = self.at.iter().map(|name| layout.endpoint(name)).collect::<Result<BTreeSet<_>, _>>();
-        let at = at.map_err(ExperimentError::input)?;
-        let at = Some(at).filter(|at| !at.is_empty());
+        let asked = at.map_err(ExperimentError::input)?;
+        let at = Some(asked.clone()).filter(|at| !at.is_empty());
         let library = RtlLibrary::find().map_err(ExperimentError::input)?;
         let lock_step = LockStep::new(&library, &blocks, &parameters, at.clone());
         let mut lock_step = lock_step.map_err(ExperimentError::input)?;
@@ -105,7 +178,8 @@ impl RtlOptions {
             lock_step.write_waves(file, window).map_err(ExperimentError::input)?;
         }
         let payloads = CarriedBytes::new(data);
-        Ok(RtlOfRun { lock_step, in_place, payloads, layout: layout.clone(), difference: None })
+        let (layout, tally) = (layout.clone(), self.tally.clone());
+        Ok(RtlOfRun { lock_step, in_place, payloads, layout, at: asked, tally, difference: None })
     }
 }
 
@@ -127,28 +201,48 @@ impl RtlOfRun {
             self.payloads.fill(&mut event);
             self.lock_step.take(&event, name).map_err(ExperimentError::input)?;
         }
-        let difference = self.lock_step.advance(now);
-        self.difference = difference.map(|difference| difference.tell(&name(difference.endpoint)));
-        Ok(())
+        match self.lock_step.advance(now) {
+            Some(_) => self.close(now),
+            None => Ok(()),
+        }
     }
 
     /// Steps the RTL to the end of a run in which nothing is under way any more at `now`.
     pub(crate) fn finish(&mut self, now: Time) -> Result<(), ExperimentError> {
-        let name = |endpoint: EndpointId| self.layout.endpoint_name(endpoint);
-        let difference = self.lock_step.finish(now);
-        self.difference = difference.map(|difference| difference.tell(&name(difference.endpoint)));
+        self.lock_step.finish(now);
         self.close(now)
     }
 
-    /// Ends the waves of a run that is over at `now`. Those that end with a difference have it in them.
+    /// Ends a run that is over at `now`: tells the first difference, and ends the waves, which have it.
     pub(crate) fn close(&mut self, now: Time) -> Result<(), ExperimentError> {
-        let closed = self.lock_step.close(now);
-        if self.difference.is_some() { Ok(()) } else { closed.map_err(ExperimentError::input) }
+        let name = |endpoint: EndpointId| self.layout.endpoint_name(endpoint);
+        let closed = self.lock_step.close(now, name);
+        let Some(difference) = self.lock_step.difference() else {
+            return closed.map(|_| ()).map_err(ExperimentError::input);
+        };
+        let endpoint = name(difference.endpoint);
+        let waves = match closed {
+            Ok(Some(WrittenWaves { file, edges: (first, last) })) => {
+                format!("; {} has its waves from edge {first} to {last}", file.display())
+            }
+            Ok(None) => String::new(),
+            Err(error) => format!("; {error}"),
+        };
+        self.difference.get_or_insert(difference.tell(&endpoint) + &waves);
+        Ok(())
     }
 
     /// The first difference, in words.
     pub(crate) fn difference(&self) -> Option<&str> {
         self.difference.as_deref()
+    }
+}
+
+impl Drop for RtlOfRun {
+    /// However the run has ended.
+    fn drop(&mut self) {
+        let name = |endpoint: &EndpointId| (*endpoint, self.layout.endpoint_name(*endpoint));
+        self.tally.add(&self.lock_step, self.at.iter().map(name));
     }
 }
 
@@ -187,8 +281,7 @@ impl CarriedBytes {
             Crossing::Stored { parcel, .. } => {
                 parcel.payload = self.of((event.endpoint, parcel.parcel.message), parcel.parcel.bytes);
             }
-            Crossing::Arrived(arrival) => {
-                let packet = &mut arrival.packet;
+            Crossing::Waits(packet) | Crossing::Arrived(Arrival { packet, .. }) => {
                 packet.payload = self.of((packet.from, packet.message), packet.bytes);
             }
             _ => {}

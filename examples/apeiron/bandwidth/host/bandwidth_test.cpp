@@ -5,6 +5,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 #include "apeiron_host.h"
+#include "apeiron_options.h"
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -25,17 +26,6 @@ struct Options {
     std::exit(2);
 }
 
-// A whole number from `least` to `most`.
-unsigned number(const char *text, unsigned long least, unsigned long most)
-{
-    char *end = nullptr;
-    const unsigned long value = std::strtoul(text, &end, 10);
-    // strtoul takes signs and nothing at all.
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || value < least || value > most)
-        usage();
-    return (unsigned)value;
-}
-
 Options parse(int count, char **words)
 {
     Options options;
@@ -51,9 +41,9 @@ Options parse(int count, char **words)
         if (word == "-b")
             options.bitstream = value;
         else if (word == "-l")
-            options.packet_size = number(value, 16, 4096);
+            options.packet_size = apeiron_number(word, value, 16, 4096);
         else if (word == "-n")
-            options.npackets = number(value, 1, 1000000);
+            options.npackets = apeiron_number(word, value, 1, 1000000);
         else
             usage();
     }

@@ -1,4 +1,5 @@
-// Takes packets, checks each word, and acknowledges all of them with one packet of one word: TEXTAROSSA D2.8 §5.2.1, appendix A.
+// Takes packets, checks each word, and acknowledges all of them with one packet of one word: TEXTAROSSA
+// D2.8 §5.2.1, appendix A.
 //
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 #include "hapecom.h"

@@ -6,6 +6,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 #include "apeiron_host.h"
+#include "apeiron_options.h"
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -19,17 +20,6 @@ namespace {
     std::exit(2);
 }
 
-// A whole number from `least` to `most`.
-unsigned number(const char *text, unsigned long least, unsigned long most)
-{
-    char *end = nullptr;
-    const unsigned long value = std::strtoul(text, &end, 10);
-    // strtoul takes signs and nothing at all.
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || value < least || value > most)
-        usage();
-    return (unsigned)value;
-}
-
 }  // namespace
 
 int main(int count, char **words)
@@ -41,9 +31,9 @@ try {
         if (word == "-b")
             bitstream = words[at + 1];
         else if (word == "-l")
-            size = number(words[at + 1], 0, 4096);
+            size = apeiron_number(word, words[at + 1], 0, 4096);
         else if (word == "-x")
-            to = number(words[at + 1], 0, UINT32_MAX);
+            to = apeiron_number(word, words[at + 1], 0, UINT32_MAX);
         else
             usage();
     }

@@ -6,6 +6,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 #include "../hw_hls/krnl_sr.h"
 #include "apeiron_host.h"
+#include "apeiron_options.h"
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -26,17 +27,6 @@ struct Options {
     std::exit(2);
 }
 
-// A whole number from `least` to `most`.
-unsigned number(const char *text, unsigned long least, unsigned long most)
-{
-    char *end = nullptr;
-    const unsigned long value = std::strtoul(text, &end, 10);
-    // strtoul takes signs and nothing at all.
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || value < least || value > most)
-        usage();
-    return (unsigned)value;
-}
-
 Options parse(int count, char **words)
 {
     Options options;
@@ -52,11 +42,11 @@ Options parse(int count, char **words)
         if (word == "-b")
             options.bitstream = value;
         else if (word == "-l")
-            options.packet_size = number(value, 0, 4096);
+            options.packet_size = apeiron_number(word, value, 0, 4096);
         else if (word == "-n")
-            options.npackets = number(value, 1, UINT32_MAX);
+            options.npackets = apeiron_number(word, value, 1, UINT32_MAX);
         else if (word == "-i")
-            options.port = number(value, 0, 15);
+            options.port = apeiron_number(word, value, 0, 1);
         else
             usage();
     }
@@ -86,8 +76,6 @@ try {
 
     const bool is_loop = last == 0 && options.port == 0;
     const char *names[] = {"krnl_sr:{krnl_sr_1}", "krnl_sr:{krnl_sr_2}"};
-    if (options.port > 1)
-        throw std::runtime_error("the design has IntraNode ports 0 and 1; write -i 0 or -i 1");
     xrt::kernel initiator(device, design, names[0]), responder(device, design, names[options.port]);
     xrt::bo send_buffer(device, options.packet_size), recv_buffer(device, options.packet_size);
 

@@ -6,6 +6,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 #include "../../pipeline/hw_hls/filter_bank.h"
 #include "apeiron_host.h"
+#include "apeiron_options.h"
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -24,17 +25,6 @@ struct Options {
     std::exit(2);
 }
 
-// A whole number from `least` to `most`.
-unsigned number(const char *text, unsigned long least, unsigned long most)
-{
-    char *end = nullptr;
-    const unsigned long value = std::strtoul(text, &end, 10);
-    // strtoul takes signs and nothing at all.
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || value < least || value > most)
-        usage();
-    return (unsigned)value;
-}
-
 Options parse(int count, char **words)
 {
     Options options;
@@ -43,9 +33,9 @@ Options parse(int count, char **words)
         if (word == "-b")
             options.bitstream = words[at + 1];
         else if (word == "-n")
-            options.nblocks = number(words[at + 1], 1, 1000000);
+            options.nblocks = apeiron_number(word, words[at + 1], 1, 1000000);
         else if (word == "-s")
-            options.interval = number(words[at + 1], 1, 1000000);
+            options.interval = apeiron_number(word, words[at + 1], 1, 1000000);
         else
             usage();
     }

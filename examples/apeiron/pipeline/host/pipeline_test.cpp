@@ -6,6 +6,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 #include "../hw_hls/filter_bank.h"
 #include "apeiron_host.h"
+#include "apeiron_options.h"
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -26,17 +27,6 @@ struct Options {
     std::exit(2);
 }
 
-// A whole number from `least` to `most`.
-unsigned number(const char *text, unsigned long least, unsigned long most)
-{
-    char *end = nullptr;
-    const unsigned long value = std::strtoul(text, &end, 10);
-    // strtoul takes signs and nothing at all.
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || value < least || value > most)
-        usage();
-    return (unsigned)value;
-}
-
 Options parse(int count, char **words)
 {
     Options options;
@@ -45,12 +35,12 @@ Options parse(int count, char **words)
         if (word == "-b")
             options.bitstream = words[at + 1];
         else if (word == "-n")
-            options.nblocks = number(words[at + 1], 1, 1000000);
+            options.nblocks = apeiron_number(word, words[at + 1], 1, 1000000);
         else if (word == "-s" && std::strchr(words[at + 1], ':') != nullptr) {
             const std::string both = words[at + 1];
             const size_t colon = both.find(':');
-            options.slow_stage = number(both.substr(0, colon).c_str(), 1, STAGES);
-            options.interval = number(both.substr(colon + 1).c_str(), 1, 1000000);
+            options.slow_stage = apeiron_number("STAGE of -s", both.substr(0, colon), 1, STAGES);
+            options.interval = apeiron_number("INTERVAL of -s", both.substr(colon + 1), 1, 1000000);
         } else
             usage();
     }

@@ -243,6 +243,8 @@ pub fn parameters() -> ExanetParameters {
             check: 10,
             entry: Bytes::new(64),
             poll: Span::from_ns(20),
+            slots: Some(128),
+            remembered: Some(1024),
         },
         rdma: RdmaParameters {
             send: SendParameters {

@@ -125,7 +125,8 @@ impl Point {
 impl Series<'_> {
     /// The time and memory that all points will take.
     pub fn estimate(&self, points: &[Point]) -> Result<Estimate, ExperimentError> {
-        let mut estimate = Estimate { wall_seconds: Some(0.0), memory_bytes: 0, is_least: false };
+        let mut estimate =
+            Estimate { wall_seconds: Some(0.0), memory_bytes: 0, is_least: false, has_rtl: false };
         for point in points {
             let operations = point.operations();
             let memory = ranks::memory(self.machine, std::slice::from_ref(&operations));

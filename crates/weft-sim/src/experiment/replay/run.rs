@@ -229,7 +229,12 @@ fn estimate(
     // Nobody knows the length of a program that is stepped.
     let stepped = operations.iter().any(|program| matches!(program, Operations::Stepped(_)));
     let wall_seconds = Some(seconds.sum::<Result<f64, _>>()?).filter(|_| !stepped);
-    Ok(Estimate { wall_seconds, memory_bytes: ranks::memory(machine, operations), is_least: false })
+    Ok(Estimate {
+        wall_seconds,
+        memory_bytes: ranks::memory(machine, operations),
+        is_least: false,
+        has_rtl: false,
+    })
 }
 
 fn protocol(machine: &Machine, wildcards: Wildcards) -> Result<weft_msg::Protocol, ExperimentError> {

@@ -288,7 +288,7 @@ impl Experiment for TrafficRequest {
         let memory_bytes =
             memory.get().saturating_add(memory_under_way(machine, &points, (&pattern, &layout)));
         let is_least = cuts_endpoints_off(machine, &layout, &self.seeds)?;
-        let estimate = Estimate { wall_seconds, memory_bytes, is_least };
+        let estimate = Estimate { wall_seconds, memory_bytes, is_least, has_rtl: false };
         let saved = run.open(&layout, Some(estimate), &self.seeds)?;
         let timeline = run.options.timeline.as_deref().map(TimelineWriter::create).transpose()?;
         let mut curve = Curve {
