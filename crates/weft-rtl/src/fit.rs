@@ -84,7 +84,8 @@ impl<'a> Fit<'a> {
             return Ok(());
         }
         let (block, why) = (self.block, format!("the model has {model} {what}, and the RTL {rtl}"));
-        Err(self.unfit(why, &format!("build it with {model} (rtl/{block}/{block}.sv, parameter {parameter})")))
+        Err(self
+            .unfit(why, &format!("build it with {model} (rtl/{block}/{block}.sv, parameter {parameter})")))
     }
 
     /// Cycles that are a parameter of the RTL, and that machines have in cycles.

@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use weft_nic::ExanetParameters;
 use weft_nic::ports::{CellArrival, Crossing, PortEvent};
-use weft_nic::rdma::TransferHeader;
+use weft_nic::rdma::{ChannelId, TransferHeader};
 use weft_units::EndpointId;
 
 /// Cycles of the RTL from the answer of memory to that of the unit.
@@ -32,8 +32,6 @@ const REST: u64 = 64;
 /// Cycles from a block's last write to its notification, at most: it waits for those before it, of which there
 /// are up to eight, and each for the end of a cell.
 const NOTIFIED: u64 = 256;
-/// Transfers whose header is remembered, for cells that come again.
-const REMEMBERED: usize = 1 << 12;
 /// Bytes that a burst does not cross.
 const BORDER: u64 = 4096;
 /// The register of the place of an interface's queue, in its page.
@@ -115,24 +113,18 @@ pub(crate) struct RdmaReceiveInStep {
     /// The cycles from which on an answer may be offered.
     due: VecDeque<u64>,
     sending: VecDeque<SentAnswer>,
-    transfers: BTreeMap<(EndpointId, u32), TransferHeader>,
-    remembered: VecDeque<(EndpointId, u32)>,
+    /// The last transfer of each channel, for cells that come again.
+    transfers: BTreeMap<(EndpointId, ChannelId), TransferHeader>,
 }
 
 impl RdmaReceiveInStep {
-    /// The header of the transfer of a cell, if the model knows it or has known it lately.
+    /// The header of the transfer of a cell, if the model knows it or has known it, and its channel no newer one.
     fn transfer(&mut self, arrival: &CellArrival) -> Option<TransferHeader> {
-        let key = (arrival.from, arrival.message);
-        let Some(transfer) = arrival.transfer else { return self.transfers.get(&key).copied() };
-        if self.transfers.insert(key, transfer).is_none() {
-            self.remembered.push_back(key);
-            if self.remembered.len() > REMEMBERED
-                && let Some(oldest) = self.remembered.pop_front()
-            {
-                self.transfers.remove(&oldest);
-            }
+        let channel = (arrival.from, arrival.id.channel);
+        if let Some(transfer) = arrival.transfer {
+            self.transfers.insert(channel, transfer);
         }
-        Some(transfer)
+        self.transfers.get(&channel).copied().filter(|transfer| transfer.message == arrival.message)
     }
 
     /// A cell comes.
@@ -388,7 +380,6 @@ impl BlockInStep for RdmaReceiveInStep {
             due: VecDeque::new(),
             sending: VecDeque::new(),
             transfers: BTreeMap::new(),
-            remembered: VecDeque::new(),
         })
     }
 
