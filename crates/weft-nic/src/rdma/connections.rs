@@ -1,12 +1,13 @@
 //! The channels that send to a receive unit: what it remembers of each beside the contexts of its blocks.
 //!
 //! ```text
-//!   source, channel ─ hash ─► set   [ way ][ way ] … [ way ]   the channel's own; else the next in turn whose
-//!                                                              transfer is whole; else it is refused
+//!   source, channel ─ hash ─► set   [ way ][ way ] … [ way ]   the channel's own; else the next in turn
+//!                                                              whose transfer is whole, or one that is
+//!                                                              silent; else the channel is refused
 //! ```
 //! The channels that came last are remembered, so that their blocks are not written again when they are
-//! repeated. TR-488 has no such table: ours, as in `rtl/rdma_receive`. Sources, pages and channels whose numbers are next to
-//! each other fill all sets alike.
+//! repeated. TR-488 has no such table: ours, as in `rtl/rdma_receive`. Sources, pages and channels whose
+//! numbers are next to each other fill all sets alike.
 
 use super::transfer::ChannelId;
 use serde::{Deserialize, Serialize};
@@ -102,37 +103,36 @@ impl Connections {
         self.sets.get_mut(set_of(name))?.ways.iter_mut().find(|way| way.is_of(name))
     }
 
-    /// Remembers a channel that is not remembered; whether a way of its set was free. Of a silent channel,
-    /// which makes way, `forget` is called.
-    pub fn add(
-        &mut self,
-        connection: Connection,
+    /// The way for a channel that is not remembered, where its set has one: the next in turn that is free,
+    /// else that of a channel which is silent.
+    pub fn way_for(
+        &self,
+        name: (EndpointId, ChannelId),
         is_silent: impl Fn(EndpointId, ChannelId, Time) -> bool,
-        forget: impl FnOnce(EndpointId, ChannelId),
-    ) -> bool {
-        self.sets.resize_with(1 << SET_BITS, Set::default);
-        let Set { ways, turn } = &mut self.sets[set_of((connection.source, connection.channel))];
+    ) -> Option<usize> {
+        let Some(Set { ways, turn }) = self.sets.get(set_of(name)) else { return Some(0) };
         let mut in_turn = (0..REMEMBERED_WAYS).map(|place| (usize::from(*turn) + place) % REMEMBERED_WAYS);
         let is_free = |place: &usize| ways.get(*place).is_none_or(|way| way.missing == 0);
         let silent = || ways.iter().position(|way| is_silent(way.source, way.channel, way.touched));
-        let Some(place) = in_turn.find(is_free).or_else(silent) else { return false };
+        in_turn.find(is_free).or_else(silent)
+    }
+
+    /// Remembers a channel in such a way. Returns the channel that is forgotten for it.
+    pub fn put(&mut self, place: usize, connection: Connection) -> Option<(EndpointId, ChannelId)> {
+        self.sets.resize_with(1 << SET_BITS, Set::default);
+        let Set { ways, turn } = &mut self.sets[set_of((connection.source, connection.channel))];
         *turn = ((place + 1) % REMEMBERED_WAYS) as u8;
-        match ways.get_mut(place) {
-            Some(way) => {
-                if way.missing > 0 {
-                    forget(way.source, way.channel);
-                }
-                *way = connection;
-            }
-            // Ways are taken in turn: this is the next.
-            None => ways.push(connection),
+        if place == ways.len() {
+            ways.push(connection);
+            return None;
         }
-        true
+        let forgotten = std::mem::replace(&mut ways[place], connection);
+        Some((forgotten.source, forgotten.channel))
     }
 }
 
-/// The set of a channel. Of channels, of their pages, which have 64, and of sources low numbers are the most in
-/// use: the bits of the last two are reversed.
+/// The set of a channel. Of channels, of their pages, which have 64, and of sources low numbers are the most
+/// in use: the bits of the last two are reversed.
 fn set_of((source, channel): (EndpointId, ChannelId)) -> usize {
     let channel = u32::from(channel.0);
     let page_and_source = source.0 ^ source.0 >> SET_BITS ^ channel >> SET_BITS;
@@ -180,25 +180,24 @@ mod tests {
         let channel = |number| Connection::new(name(number), 7, 1, Time::ZERO);
         let mut connections = Connections::default();
         let add = |connections: &mut Connections, number| {
-            connections.add(channel(number), |_, _, _| false, |_, _| panic!("none is silent"))
+            let way = connections.way_for(name(number), |_, _, _| false)?;
+            Some(connections.put(way, channel(number)))
         };
         for number in 0..REMEMBERED_WAYS as u32 {
-            assert!(add(&mut connections, number));
+            assert_eq!(add(&mut connections, number), Some(None));
         }
-        assert!(!add(&mut connections, 90));
+        assert_eq!(add(&mut connections, 90), None);
         // The first two to be whole make way, in the order of their ways.
         for number in [9, 4] {
             assert!(connections.get_mut(name(number)).unwrap().block_done(7, Time::ZERO));
         }
         assert!(connections.get(name(9)).unwrap().has(7) && !connections.get(name(8)).unwrap().has(7));
-        assert!(add(&mut connections, 90));
+        assert_eq!(add(&mut connections, 90), Some(Some(name(4))));
         assert!(connections.get(name(4)).is_none() && connections.get(name(9)).is_some());
-        assert!(add(&mut connections, 91) && !add(&mut connections, 92));
-        assert!(connections.get(name(9)).is_none() && connections.get(name(90)).is_some());
+        assert_eq!(add(&mut connections, 91), Some(Some(name(9))));
+        assert_eq!(add(&mut connections, 92), None);
         // One that is silent does so where none is whole.
-        let mut forgotten = None;
-        let silent = |source, _, _| source == name(5).0;
-        assert!(connections.add(channel(92), silent, |source, _| forgotten = Some(source)));
-        assert_eq!(forgotten, Some(name(5).0));
+        let way = connections.way_for(name(92), |source, _, _| source == name(5).0).unwrap();
+        assert_eq!(connections.put(way, channel(92)), Some(name(5)));
     }
 }

@@ -84,8 +84,8 @@ weft_keys::keys! {
     }
 }
 
-/// Cycles from the tail of a cell that writes nothing to the answer to its block, at least: ours. The words of
-/// a short cell, the last of which is not full, may take one more than its bytes on the link.
+/// Cycles from the tail of a cell that writes nothing to the answer to its block, at least: ours. The words
+/// of a short cell, the last of which is not full, may take one more than its bytes on the link.
 const REFUSED: u64 = 3;
 /// Cycles from the answer of memory by which a context is free to that to the block it is kept for: ours.
 const KEPT: u64 = 2;
@@ -197,7 +197,7 @@ pub struct Reply {
 }
 
 /// The fate of a cell that has come.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CellOutcome {
     /// Whether its data is in memory.
     pub stored: bool,
@@ -585,14 +585,7 @@ impl Rdma {
             path.notify(context.parameters.receive.notification, write.issued);
         }
         let mut outcome = match receipt {
-            Receipt::Written(_) => CellOutcome {
-                stored: true,
-                notified: None,
-                repeated: false,
-                block: false,
-                answered: false,
-                kept: 0,
-            },
+            Receipt::Written(_) => CellOutcome { stored: true, ..CellOutcome::default() },
             receipt => self.answer_to(&receipt, arrival, context),
         };
         if self.receive.postpones() {
@@ -639,14 +632,7 @@ impl Rdma {
             | Receipt::Again
             | Receipt::Duplicate { acknowledge: false }
             | Receipt::Refused { answer: None, .. } => {
-                return CellOutcome {
-                    stored,
-                    notified: None,
-                    repeated,
-                    block: false,
-                    answered: false,
-                    kept: 0,
-                };
+                return CellOutcome { stored, repeated, ..CellOutcome::default() };
             }
             Receipt::Block { notified, .. } => (Answer::Ack, settled, notified),
             Receipt::Duplicate { acknowledge: true } => (Answer::Ack, settled.max(tail), None),

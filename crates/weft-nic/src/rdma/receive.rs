@@ -14,8 +14,8 @@
 //! got its context in its midst, since senders that repeat in step could otherwise take the only one from
 //! each other for ever. A block that found no context gets its NACK when there is one, which is then kept for
 //! it: with few contexts blocks come one after the other, and most are sent twice. Otherwise blocks that are
-//! refused again and again would fill the links. So many may wait; beyond them a block is refused at its last
-//! cell, as is one whose channel finds no place among those that are remembered.
+//! refused again and again would fill the links. At most [`WAITING_BLOCKS`] wait; beyond them a block is
+//! refused at its last cell, as is one whose channel finds no place among those that are remembered.
 //!
 //! Cells are counted in the order in which they come, when memory has answered their writes: no answer leaves
 //! before memory has answered for all cells that came before.
@@ -456,19 +456,15 @@ impl ReceiveUnit {
         let first = transfer.first;
         let fresh = || Connection::new((source, channel), first, cut.blocks(transfer.bytes), tail);
         let Some(connection) = self.connections.get_mut((source, channel)) else {
-            let contexts = &self.contexts;
             let is_silent = |source, channel, touched: Time| {
-                let last = contexts.last_cell(source, channel).max(Some(touched));
-                last.is_some_and(|last| tail.saturating_since(last) >= parameters.context_timeout)
+                let last = self.contexts.last_cell(source, channel).map_or(touched, |last| last.max(touched));
+                tail.saturating_since(last) >= parameters.context_timeout
             };
-            let mut forgotten = None;
-            let is_added = self
-                .connections
-                .add(fresh(), is_silent, |source, channel| forgotten = Some((source, channel)));
-            if let Some((source, channel)) = forgotten {
+            let way = self.connections.way_for((source, channel), is_silent)?;
+            if let Some((source, channel)) = self.connections.put(way, fresh()) {
                 self.contexts.remove_ended(source, channel, |_| true);
             }
-            return is_added.then_some(false);
+            return Some(false);
         };
         if is_before(connection.first, first) {
             *connection = fresh();

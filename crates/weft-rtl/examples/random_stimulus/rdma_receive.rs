@@ -51,7 +51,7 @@ impl RdmaCallbacks for Receiver {
 
 /// A block under way.
 struct Block {
-    /// Its number in the transfer, and the attempt.
+    /// The number in the transfer, and the attempt.
     index: u32,
     attempt: u8,
     /// The next cell; none: all are sent, and an answer is awaited.
@@ -97,7 +97,8 @@ struct Stimulus<'a> {
     crowds: bool,
     phase_ends: Time,
     messages: u32,
-    /// Answers that have not left, the time from which on the network takes one, and when the link in is free.
+    /// Answers that have not left, the time from which on the network takes one, and that from which on the
+    /// link in is free.
     pending: usize,
     takes_from: Time,
     link_free: Time,

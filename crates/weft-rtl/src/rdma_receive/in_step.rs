@@ -29,8 +29,8 @@ use weft_units::EndpointId;
 const ANSWERED: u64 = 2;
 /// Cycles after which the block is at rest, where nothing comes.
 const REST: u64 = 64;
-/// Cycles from a block's last write to its notification, at most: it waits for those before it, of which there
-/// are up to eight, and each for the end of a cell.
+/// Cycles from a block's last write to its notification, at most: it waits for those before it, of which
+/// there are up to eight, and each for the end of a cell.
 const NOTIFIED: u64 = 256;
 /// Bytes that a burst does not cross.
 const BORDER: u64 = 4096;
@@ -118,7 +118,7 @@ pub(crate) struct RdmaReceiveInStep {
 }
 
 impl RdmaReceiveInStep {
-    /// The header of the transfer of a cell, if the model knows it or has known it, and its channel no newer one.
+    /// The header of the transfer of a cell: of the last of its channel that the model has known.
     fn transfer(&mut self, arrival: &CellArrival) -> Option<TransferHeader> {
         let channel = (arrival.from, arrival.id.channel);
         if let Some(transfer) = arrival.transfer {
@@ -298,7 +298,7 @@ impl RdmaReceiveInStep {
         }
     }
 
-    /// What is awaited next is there.
+    /// Memory has given the next answer, or a cell has had its turn.
     fn answered(&mut self, cycle: u64) {
         let answers = self.memory_answers.pop_front().map_or(0, |awaited| awaited.answers);
         self.due.extend((0..answers).map(|_| cycle + ANSWERED));

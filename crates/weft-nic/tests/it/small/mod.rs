@@ -264,8 +264,9 @@ fn a_write_needs_a_page_of_its_initiator_alone() {
 #[test]
 fn an_idle_interface_is_small() {
     let idle = size_of::<weft_nic::ExanetNic<machine::Scripted>>();
-    // 1 KiB; pointers to the mailbox of requests, to the packets that the mailbox has taken, and to those that
-    // wait for it; for RTL, the pointer to blocks in the place of the model's, and the receive unit's last write.
+    // 1 KiB; pointers to the mailbox of requests, to the packets that the mailbox has taken, and to those
+    // that wait for it; for RTL, the pointer to blocks in the place of the model's, and the receive unit's
+    // last write.
     let beside = 4 * size_of::<usize>() + size_of::<Option<weft_nic::memory_path::MemoryWrite>>();
     assert!(idle <= 1024 + beside, "{idle} bytes");
 }
