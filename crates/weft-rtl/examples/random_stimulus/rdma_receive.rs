@@ -78,7 +78,7 @@ type Name = (EndpointId, ChannelId);
 #[derive(Default)]
 struct Coverage {
     cells: Bins<8>,
-    answers: Bins<5>,
+    answers: Bins<4>,
     rest: Bins<6>,
 }
 
