@@ -29,10 +29,11 @@ module rdma_receive
     parameter int INTERFACES = 64,
     // Blocks that may be coming in.
     parameter int CONTEXTS = 256,
-    // Channels that are remembered, of all sources.
+    // Channels that are remembered, of all sources, in sets of so many ways.
     parameter int CHANNELS = 1024,
-    // Channels beside them, whose places there are others'.
-    parameter int OVERFLOW = 16,
+    parameter int WAYS = 16,
+    // Blocks that may wait for a context.
+    parameter int WAITING = 256,
     // Cycles without a cell after which a context may be given to another block.
     parameter int CONTEXT_TIMEOUT = 30_000_000,
     // Notifications of the queue of an interface.
@@ -104,8 +105,9 @@ module rdma_receive
     $fatal(1, "%0d interfaces: 2, 4, … 64 have pages", INTERFACES);
   if (CHANNELS < INTERFACES || CHANNELS > 65536 || CHANNELS != 1 << ChannelBits)
     $fatal(1, "%0d channels: a power of two, and no fewer than interfaces", CHANNELS);
-  if (OVERFLOW < 2 || OVERFLOW > CHANNELS || OVERFLOW != 1 << $clog2(OVERFLOW))
-    $fatal(1, "%0d places beside those of channels: a power of two", OVERFLOW);
+  if (WAYS < 2 || 2 * WAYS > CHANNELS || WAYS != 1 << $clog2(WAYS) || CHANNELS > 256 * WAYS)
+    $fatal(1, "%0d ways: a power of two, and 2, 4, … 256 sets", WAYS);
+  if (WAITING < 4 || WAITING != 1 << $clog2(WAITING)) $fatal(1, "%0d blocks that wait: a power of two", WAITING);
   if (CONTEXTS < 1 || CONTEXTS > 2 * CHANNELS) $fatal(1, "%0d contexts: two for each channel", CONTEXTS);
   if (CONTEXT_TIMEOUT < 64) $fatal(1, "a context of %0d cycles", CONTEXT_TIMEOUT);
   if (NOTIFICATIONS < 2 || NOTIFICATIONS != 1 << $clog2(NOTIFICATIONS))
@@ -269,7 +271,8 @@ module rdma_receive
   rdma_receive_contexts #(
       .CONTEXTS(CONTEXTS),
       .CHANNELS(CHANNELS),
-      .OVERFLOW(OVERFLOW),
+      .WAYS(WAYS),
+      .WAITING(WAITING),
       .CONTEXT_TIMEOUT(CONTEXT_TIMEOUT),
       .cell_t(cell_t),
       .answer_t(answer_t)
@@ -282,6 +285,7 @@ module rdma_receive
       .cell_ready(contexts_ready),
       .arrived(whole_cell),
       .cell_faulted(whole_faulted),
+      .may_answer(answers_have_room),
       .answer_valid,
       .answer,
       .block_valid,

@@ -7,7 +7,8 @@
 //                 foreign ──► nothing is written
 //
 // A cell that turns out to be damaged, or to have come before, has been written by then: its block is sent again, or its
-// words are the same. What a burst has announced it gets: words that are missing write nothing.
+// words are the same. What a burst has announced it gets: words that are missing write nothing, nor does the one word of
+// a cell without payload.
 
 `default_nettype none
 
@@ -73,7 +74,8 @@ module rdma_receive_cells
   wire [8:0] words_to_border = 9'd256 - 9'(header.address[11:4]);
   wire crosses = 9'(size_words) > words_to_border;
   wire is_too_long = header.size > 10'd256;
-  wire is_written = !is_foreign && !is_too_long && header.size != '0;
+  wire is_empty = header.size == '0;
+  wire is_written = !is_foreign && !is_too_long;
 
   assign net_ready = state == HEADER ? has_room && !clearing : state == BODY;
   assign idle = state == HEADER;
@@ -87,11 +89,11 @@ module rdma_receive_cells
   assign burst_second = crosses;
   assign burst_address = {header.rank, header.address};
   assign second_words = 5'(size_words) - words_to_border[4:0];
-  assign burst_words = crosses ? words_to_border[4:0] : 5'(size_words);
+  assign burst_words = crosses ? words_to_border[4:0] : is_empty ? 5'd1 : 5'(size_words);
 
-  assign word_valid = is_in_burst && (is_payload || state == FILL);
+  assign word_valid = is_in_burst && (is_payload || state == FILL) || is_written && is_empty && is_footer;
   assign word_data = swap_bytes(net_data);
-  assign word_last = 7'(words) + 1'b1 == size_words || crosses && 9'(words) + 1'b1 == words_to_border;
+  assign word_last = is_empty || 7'(words) + 1'b1 == size_words || crosses && 9'(words) + 1'b1 == words_to_border;
   always_comb for (int i = 0; i < 16; i++) word_strobe[i] = bytes_left > 10'(i) && state == BODY;
 
   wire cell_identity_t identity = cell_identity_t'(footer.identity);

@@ -11,9 +11,9 @@ from exanet import Cell, Packet
 
 from bench import Bench, Coverage, Sink, Source
 
-INTERFACES, CHANNELS, CELL, BLOCK = 64, 1024, 256, 16384
+INTERFACES, CELL, BLOCK = 64, 256, 16384
 # As rtl/run.py builds it for the tests.
-CONTEXTS, CONTEXT_TIMEOUT, OVERFLOW = 5, 3000, 2
+CONTEXTS, CONTEXT_TIMEOUT, CHANNELS, WAYS, WAITING = 5, 3000, 64, 4, 4
 NODE = 4100
 CYCLES = int(os.environ.get("WEFT_RTL_CYCLES", "100000"))
 DROPPED, FOREIGN, DUPLICATE, NO_CONTEXT, AGAIN, WRITTEN, COMPLETE, FAULT = range(8)
@@ -377,8 +377,6 @@ async def contexts_run_out(dut):
     for transfer in transfers:
         setup.send(transfer, 0, [0, 1])
     await setup.rest()
-    setup.send(transfers[-1], 0, [2])
-    assert (await setup.answer())[0] == NACK
     setup.send(transfers[0], 0, [2])
     assert (await setup.answer())[0] == ACK
     # Now there is one: but for a block whose first cells have found none, which is told so at its end.
@@ -402,18 +400,64 @@ async def contexts_run_out(dut):
         assert (await setup.answer())[0] == ACK
 
 
-def of_one_place(setup: Setup, size: int, begin: int = 0) -> list[Transfer]:
-    """Transfers of channels with one place: for it, for as many as there are others, and one too many."""
-    numbers = range(begin, begin + OVERFLOW + 2)
-    return [setup.transfer(size, source=CHANNELS * n, channel=7, address=n << 16) for n in numbers]
+@cocotb.test()
+async def blocks_wait_for_a_context(dut):
+    """Catches a context that another block gets, a block that is told twice or never, and a wrong one."""
+    setup = Setup(dut, 13)
+    await setup.start()
+    number = CONTEXTS + WAITING + 1
+    *others, last = [
+        setup.transfer(600, channel=channel, address=channel << 16) for channel in range(number)
+    ]
+    holding, waiting = others[:CONTEXTS], others[CONTEXTS:]
+    for transfer in holding:
+        setup.send(transfer, 0, [0, 1])
+    for transfer in waiting:
+        setup.send(transfer, 0)
+    await setup.rest()
+    # There is no place to wait in.
+    setup.send(last, 0)
+    assert (await setup.answer())[:2] == (NACK, Cell(last.channel, 0, 2, last=True))
+    # The newest attempt is answered; a newer transfer has taken the place of the second.
+    setup.send(waiting[0], 0, attempt=3)
+    setup.send(setup.transfer(600, channel=waiting[1].channel, first=7), 0, [0])
+    await setup.rest()
+    for place, transfer in enumerate(holding[:3]):
+        setup.send(transfer, 0, [2])
+        assert (await setup.answer())[0] == ACK
+        told = [waiting[0], waiting[2], waiting[3]][place]
+        cell = Cell(told.channel, 0, 2, 3 if place == 0 else 0, last=True)
+        assert (await setup.answer())[:2] == (NACK, cell)
+        await setup.rest()
+        # It is kept: others find none.
+        setup.send(last, 0, [0, 1])
+        await setup.rest()
+    for transfer in [waiting[0], waiting[2], waiting[3]]:
+        setup.send(transfer, 0, attempt=4)
+        assert (await setup.answer())[0] == ACK
+    for transfer in holding[3:]:
+        setup.send(transfer, 0, [2])
+        assert (await setup.answer())[0] == ACK
+    # All are free again.
+    for transfer in holding:
+        setup.send(setup.transfer(600, channel=transfer.channel, first=1), 0, [0])
+    await setup.rest()
+    setup.send(last, 0)
+    await setup.rest()
+
+
+def of_one_set(setup: Setup, size: int, begin: int = 0) -> list[Transfer]:
+    """Transfers of channels of one set: for its ways, and one too many."""
+    numbers = range(begin, begin + WAYS + 1)
+    return [setup.transfer(size, source=256 * n, channel=7, address=n << 16) for n in numbers]
 
 
 @cocotb.test()
 async def places_that_others_take(dut):
-    """Catches a channel that is taken for another with the same place, and a place that nobody gets."""
+    """Catches a channel that is taken for another of its set, and a place that nobody gets."""
     setup = Setup(dut, 7)
     await setup.start()
-    transfers = of_one_place(setup, 600)
+    transfers = of_one_set(setup, 600)
     *others, last = transfers
     for transfer in others:
         setup.send(transfer, 0, [0])
@@ -426,6 +470,16 @@ async def places_that_others_take(dut):
     assert (await setup.answer())[0] == ACK
     for transfer in transfers:
         setup.check_memory(transfer, 0)
+    await setup.rest()
+    # All but the first, whose place the last has, are remembered.
+    setup.changes.clear()
+    for transfer in transfers[1:]:
+        setup.send(transfer, 0, attempt=1)
+        assert (await setup.answer())[0] == ACK
+    assert setup.changes == [DUPLICATE] * 3 * WAYS
+    setup.send(transfers[0], 0, attempt=1)
+    assert (await setup.answer())[0] == ACK
+    assert setup.changes[-1] == COMPLETE
 
 
 @cocotb.test()
@@ -433,7 +487,7 @@ async def transfers_that_are_not_whole_keep_their_places(dut):
     """Catches a transfer that is forgotten between its blocks, and one that keeps its place for ever."""
     setup = Setup(dut, 12)
     await setup.start()
-    transfers = of_one_place(setup, BLOCK + 300)
+    transfers = of_one_set(setup, BLOCK + 300)
     *others, last = transfers
     for transfer in others:
         setup.send(transfer, 0)
@@ -446,11 +500,14 @@ async def transfers_that_are_not_whole_keep_their_places(dut):
     await setup.rest()
     told = [transfer.notification(block, block == 1) for block in range(2) for transfer in others]
     assert setup.memory.notifications[3] == told
-    # Silent ones make way.
-    for transfer in of_one_place(setup, 600, begin=8)[:-1]:
+    # Silent ones make way, once one is refused.
+    for transfer in of_one_set(setup, 600, begin=8)[:-1]:
         setup.send(transfer, 0, [0])
     await setup.rest(2 * CONTEXT_TIMEOUT + 2 * CHANNELS)
-    *others, last = of_one_place(setup, 600, begin=16)
+    *others, last = of_one_set(setup, 600, begin=16)
+    setup.send(others[0], 0, [2])
+    assert (await setup.answer())[0] == NACK
+    await setup.rest(2 * CHANNELS)
     for transfer in others:
         setup.send(transfer, 0, [0, 1])
     setup.send(last, 0)
@@ -458,6 +515,29 @@ async def transfers_that_are_not_whole_keep_their_places(dut):
     for transfer in others:
         setup.send(transfer, 0, [2])
         assert (await setup.answer())[0] == ACK
+
+
+@cocotb.test()
+async def an_answer_of_memory_a_cycle(dut):
+    """Catches an answer of memory that waits for the one before, and a change that the next cell overlooks."""
+    setup = Setup(dut, 14)
+    await setup.start()
+    transfer, newer = (setup.transfer(CELL + 1, first=first) for first in range(2))
+    setup.send(transfer, 0, [0])
+    await setup.rest(100)
+    # The last cell has one word: the answers come together.
+    setup.memory.answered.clear()
+    setup.memory.busy = 1.0
+    for _ in range(4):
+        setup.send(transfer, 0, [1])
+    setup.send(newer, 0, [1])
+    await setup.rest()
+    setup.memory.busy = 0.0
+    kinds = [(await setup.answer())[0] for _ in range(5)]
+    assert kinds == [ACK, ACK, ACK, ACK, NACK]
+    first = setup.memory.answered[0]
+    assert setup.memory.answered[:5] == [first + place for place in range(5)]
+    assert setup.changes[1:] == [COMPLETE] + [DUPLICATE] * 3 + [WRITTEN]
 
 
 @cocotb.test()
@@ -543,9 +623,9 @@ async def random_cells_under_back_pressure(dut):
         waits=["network in", "network out", "address", "word", "answer"],
     )
     await setup.start()
-    places = [(random.randrange(1 << 22), random.randrange(CHANNELS)) for _ in range(6)]
-    # Two more of one place than there are others.
-    places += [((1 << 22) - 1, CHANNELS - 1), *((CHANNELS * number, 0) for number in range(OVERFLOW + 2))]
+    places = [(random.randrange(1 << 22), random.randrange(1 << 16)) for _ in range(6)]
+    # One more of a set than it has ways.
+    places += [((1 << 22) - 1, (1 << 16) - 1), *((256 * number, 0) for number in range(WAYS + 1))]
     firsts = dict.fromkeys(places, 0)
     busy: dict[tuple[int, int], Transfer] = {}
     # Blocks that are to be sent, again or for the first time: their source's part.

@@ -189,6 +189,8 @@ pub struct ChannelChange {
 pub struct Parcel {
     /// The virtual interface of the process.
     pub interface: u16,
+    /// The protection domain of the process, as it posts.
+    pub domain: Pdid,
     /// The node that the packet is for.
     pub to: EndpointId,
     /// The virtual interface there.
@@ -593,6 +595,7 @@ mod tests {
         let (to, bytes, created_at) = (EndpointId(1), Bytes::new(8), Time::ZERO);
         Parcel {
             interface: 0,
+            domain: Pdid(0),
             to,
             to_interface: 0,
             is_request: false,

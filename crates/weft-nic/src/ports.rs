@@ -226,8 +226,6 @@ pub struct StoredParcel {
     pub channel: ChannelId,
     /// The parcel.
     pub parcel: Parcel,
-    /// The domain of the interface.
-    pub domain: Pdid,
     /// The time at which the last store is at the packetizer.
     pub came: Time,
     /// The bytes, where they are known.
@@ -298,6 +296,12 @@ pub struct CellArrival {
     pub block: bool,
     /// See `block`.
     pub ends: bool,
+    /// Whether it is answered.
+    pub answered: bool,
+    /// Blocks that have waited for a context, have one now, and are answered.
+    pub kept: usize,
+    /// Whether others wait.
+    pub waiting: bool,
 }
 
 /// A small message whose tail has come to the mailbox, or a request of a read.

@@ -74,6 +74,20 @@ impl<'a> Fit<'a> {
         }
     }
 
+    /// A number that is a parameter of the RTL, and one for all machines in the model.
+    ///
+    /// # Errors
+    /// The model has another.
+    pub fn same_as_model(&self, what: &str, model: usize, parameter: &'static str) -> Result<(), RtlError> {
+        let rtl = self.library.parameter(self.block, parameter)?;
+        if model as u64 == rtl {
+            return Ok(());
+        }
+        let (block, why) = (self.block, format!("the model has {model} {what}, and the RTL {rtl}"));
+        Err(self
+            .unfit(why, &format!("build it with {model} (rtl/{block}/{block}.sv, parameter {parameter})")))
+    }
+
     /// Cycles that are a parameter of the RTL, and that machines have in cycles.
     ///
     /// # Errors

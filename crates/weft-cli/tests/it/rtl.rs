@@ -249,6 +249,23 @@ fn a_real_program_runs_the_same_with_rtl_in_the_models_place() {
     assert_eq!(in_place, run(&[]));
 }
 
+/// Catches messages that have no domain in the RTL, as their process has ended before they have gone.
+#[test]
+fn a_process_ends_with_messages_that_wait() {
+    let Some(library) = library("") else { return };
+    let program = crate::run::interfaces("interface_with_rtl");
+    let run = |more: &[&str]| {
+        let mut weft = Command::new(env!("CARGO_BIN_EXE_weft"));
+        weft.args(["run", "--quiet", "-m", "exanest", "-n", "2", "--ppn", "1"]).args(more);
+        let output = weft.arg("--").arg(&program).env("WEFT_RTL_LIBRARY", &library).output().unwrap();
+        assert!(output.status.success(), "{more:?}: {:?}", texts(&output));
+        texts(&output).0
+    };
+    let (models, rtl) = (run(&[]), ["--rtl", "packetizer,mailbox", "--rtl-drive"]);
+    assert_eq!(run(&rtl[..2]), models);
+    assert_eq!(run(&rtl), models);
+}
+
 /// Catches RTL that traffic runs without, on one thread or two, and where there is none for it.
 #[test]
 fn traffic_runs_with_rtl_in_step() {

@@ -500,7 +500,7 @@ fn built_as_it_says(example: &str, name: &str) -> PathBuf {
 }
 
 /// The example over weft.h; and the provider, which the command looks for.
-fn interfaces(name: &str) -> PathBuf {
+pub fn interfaces(name: &str) -> PathBuf {
     let program = built_as_it_says("examples/interface_ping_pong.c", name);
     let provider = root().join("build/libfabric/libweft-fi.so");
     let made = Command::new("make").arg("-sC").arg(root().join("libfabric")).arg(provider).status();

@@ -299,7 +299,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
             true => Header::ReadRequest(channel),
             false => Header::Small(channel),
         };
-        let owner = (parcel.to_interface, self.hardware.packetizer.domain(parcel.interface));
+        let owner = (parcel.to_interface, parcel.domain);
         let mut packet = header.to_mailbox(addressing, parcel.bytes, owner).of_class(parcel.class);
         packet.watch(parcel.watch);
         Injection::Packet(packet)

@@ -309,8 +309,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         let parameters = &self.parameters.rdma;
         let mut context = EngineContext { now: tail, parameters, callbacks: &mut outlet };
         let outcome = rdma.cell(&arrival, &mut memory.path(self.parameters), &mut context);
-        if id.last {
-            // There may be an answer to send.
+        if outcome.answered || outcome.kept > 0 {
             self.fabric.request_injection();
         }
         let (write, transfer) = (rdma.last_write(), *transfer);
@@ -328,6 +327,8 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
             write,
             block: outcome.block,
             ends: outcome.notified.is_some(),
+            answered: outcome.answered,
+            kept: outcome.kept,
             ..arrival
         });
         outcome.notified.and_then(|notified| self.message_written(packet, notified))
@@ -337,6 +338,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
     #[inline]
     fn port_of_cell(&mut self, packet: &Packet, id: CellId, known: impl FnOnce(CellArrival) -> CellArrival) {
         let (tail, Packet { source: from, message, .. }) = (self.fabric.now(), *packet);
+        let waiting = self.hardware.rdma.blocks_wait();
         self.port(|| {
             Crossing::CellArrived(known(CellArrival {
                 head: tail - packet.serialization(),
@@ -349,6 +351,9 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
                 write: None,
                 block: false,
                 ends: false,
+                answered: false,
+                kept: 0,
+                waiting,
             }))
         });
     }
@@ -385,7 +390,8 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         let Hardware { memory, rdma, .. } = &mut *self.hardware;
         rdma.late_cell(late, &mut memory.path(self.parameters));
         let write = rdma.last_write();
-        self.port_of_cell(packet, id, |arrival| CellArrival { damaged, write, ..arrival });
+        let answered = id.last && !damaged;
+        self.port_of_cell(packet, id, |arrival| CellArrival { damaged, write, answered, ..arrival });
         self.fabric.request_injection();
     }
 

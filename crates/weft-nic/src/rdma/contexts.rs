@@ -7,7 +7,7 @@ use super::receive::Context;
 use super::transfer::ChannelId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use weft_units::EndpointId;
+use weft_units::{EndpointId, Time};
 
 /// The identity of a block that is coming in, in one number: source, channel, transaction, the first of
 /// them the most significant.
@@ -103,6 +103,14 @@ impl Contexts {
         }
     }
 
+    /// The time of the last cell of a channel's blocks that are coming in.
+    pub(super) fn last_cell(&self, source: EndpointId, channel: ChannelId) -> Option<Time> {
+        let (low, high) = (BlockKey::new(source, channel, 0), BlockKey::new(source, channel, u32::MAX));
+        let begin = self.keys.partition_point(|key| *key < low);
+        let end = self.keys.partition_point(|key| *key <= high);
+        self.contexts[begin..end].iter().map(|context| context.touched).max()
+    }
+
     /// The place of the context whose last cell came first; of several, that of the least block.
     pub(super) fn most_silent(&self) -> Option<(usize, &Context)> {
         self.contexts.iter().enumerate().min_by_key(|(place, context)| (context.touched, *place))
@@ -113,7 +121,6 @@ impl Contexts {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use weft_units::Time;
 
     proptest! {
         /// Catches keys out of their order, a context in another one's place, one that is removed with its

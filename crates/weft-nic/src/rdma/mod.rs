@@ -28,6 +28,7 @@ mod agent_logic;
 mod blocks;
 mod channel;
 mod channels;
+mod connections;
 mod contexts;
 mod descriptors;
 mod receive;
@@ -43,8 +44,11 @@ pub use blocks::{
 };
 pub use channel::{ChannelEvent, ChannelState, RdmaChange};
 pub use channels::{Acknowledged, Channels, Expired, Retired, Stall, WatchedTimeout};
+pub use connections::{REMEMBERED_CHANNELS, REMEMBERED_WAYS};
 pub use descriptors::SourceContexts;
-pub use receive::{Arrival, ContextEvent, ContextState, Postponed, Receipt, ReceiveParameters, ReceiveUnit};
+pub use receive::{
+    Arrival, ContextEvent, ContextState, Postponed, Receipt, ReceiveParameters, ReceiveUnit, WAITING_BLOCKS,
+};
 pub use requests::{CameRequest, RequestMailbox};
 pub use send::{Cell, FetchTimes, SendParameters, SendUnit, Sent, SourceFault};
 pub use transfer::{
@@ -81,6 +85,12 @@ weft_keys::keys! {
         }
     }
 }
+
+/// Cycles from the tail of a cell that writes nothing to the answer to its block, at least: ours. The words
+/// of a short cell, the last of which is not full, may take one more than its bytes on the link.
+const REFUSED: u64 = 3;
+/// Cycles from the answer of memory by which a context is free to that to the block it is kept for: ours.
+const KEPT: u64 = 2;
 
 /// A task for which the engine wants to be woken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -212,7 +222,7 @@ pub struct Reply {
 }
 
 /// The fate of a cell that has come.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CellOutcome {
     /// Whether its data is in memory.
     pub stored: bool,
@@ -222,6 +232,10 @@ pub struct CellOutcome {
     pub repeated: bool,
     /// Whether it completed its block.
     pub block: bool,
+    /// Whether it is answered.
+    pub answered: bool,
+    /// Blocks that have waited, which are answered as they have a context now.
+    pub kept: usize,
 }
 
 /// A cell of a transfer that is not known any more.
@@ -660,31 +674,35 @@ impl Rdma {
         {
             path.notify(context.parameters.receive.notification, write.issued);
         }
+        let mut outcome = match receipt {
+            Receipt::Written(_) => CellOutcome { stored: true, ..CellOutcome::default() },
+            receipt => self.answer_to(&receipt, arrival, context),
+        };
         if self.receive.postpones() {
-            self.keep_contexts(arrival, context);
+            outcome.kept = self.keep_contexts(arrival, context);
         }
         self.report(context.callbacks);
-        match receipt {
-            Receipt::Written(_) => {
-                CellOutcome { stored: true, notified: None, repeated: false, block: false }
-            }
-            receipt => self.answer_to(&receipt, arrival, context),
-        }
+        outcome
     }
 
     /// Keeps the contexts that are free for blocks that have found none, whose senders send them again.
+    /// Returns how many.
     #[cold]
-    fn keep_contexts(&mut self, arrival: &Arrival<'_>, context: &EngineContext<'_, impl RdmaCallbacks>) {
+    fn keep_contexts(
+        &mut self,
+        arrival: &Arrival<'_>,
+        context: &EngineContext<'_, impl RdmaCallbacks>,
+    ) -> usize {
+        let mut kept = 0;
+        let due = self.receive.settled.max(arrival.tail) + context.parameters.send.clock.cycles(KEPT);
         while let Some(block) = self.receive.keep_context(arrival.tail, &context.parameters.receive) {
             let Postponed { source: to, message, id } = block;
-            self.reply(Reply {
-                to,
-                message,
-                id,
-                answer: Answer::Nack(Refusal::NoContext),
-                due: arrival.tail,
-            });
+            self.reply(Reply { to, message, id, answer: Answer::Nack(Refusal::NoContext), due });
+            // It goes before the answers to cells that come later.
+            self.receive.settled = due;
+            kept += 1;
         }
+        kept
     }
 
     /// Answers to the block of a cell that has come, if on account of this cell.
@@ -698,21 +716,24 @@ impl Rdma {
         let Arrival { source, id, transfer, tail, .. } = *arrival;
         let stored = !matches!(receipt, Receipt::Duplicate { .. } | Receipt::Refused { .. });
         let repeated = matches!(receipt, Receipt::Again | Receipt::Duplicate { .. });
+        let settled = self.receive.settled;
         let (answer, due, notified) = match *receipt {
             Receipt::Written(_)
             | Receipt::Again
             | Receipt::Duplicate { acknowledge: false }
             | Receipt::Refused { answer: None, .. } => {
-                return CellOutcome { stored, notified: None, repeated, block: false };
+                return CellOutcome { stored, repeated, ..CellOutcome::default() };
             }
-            Receipt::Block { written, notified } => (Answer::Ack, written, notified),
-            Receipt::Duplicate { acknowledge: true } => {
-                // Not before its own words, either.
-                let written = self.receive.write.map_or(tail, |write| write.written);
-                (Answer::Ack, written.max(self.receive.in_memory(source, id.channel)), None)
+            Receipt::Block { notified, .. } => (Answer::Ack, settled, notified),
+            Receipt::Duplicate { acknowledge: true } => (Answer::Ack, settled.max(tail), None),
+            Receipt::Gap(_) => (Answer::Nack(Refusal::NoContext), settled, None),
+            Receipt::Refused { refusal: Refusal::PageFault, answer: Some(due) } => {
+                (Answer::Nack(Refusal::PageFault), due, None)
             }
-            Receipt::Gap(written) => (Answer::Nack(Refusal::NoContext), written, None),
-            Receipt::Refused { refusal, answer: Some(due) } => (Answer::Nack(refusal), due, None),
+            Receipt::Refused { refusal, answer: Some(tail) } => {
+                let decided = tail + context.parameters.send.clock.cycles(REFUSED);
+                (Answer::Nack(refusal), settled.max(decided), None)
+            }
         };
         self.reply(Reply { to: source, message: transfer.message, id, answer, due });
         if transfer.watch {
@@ -733,7 +754,7 @@ impl Rdma {
             }
         }
         let block = matches!(receipt, Receipt::Block { .. });
-        CellOutcome { stored, notified, repeated, block }
+        CellOutcome { stored, notified, repeated, block, answered: true, kept: 0 }
     }
 
     /// An answer to a block of this node has come. Returns when the agent of logic takes it.
@@ -787,9 +808,9 @@ impl Rdma {
     /// source. In hardware the unit sees that by the transaction.
     pub fn late_cell(&mut self, late: LateCell, path: &mut MemoryPath<'_>) {
         let LateCell { source, message, id, bytes, tail, damaged } = late;
-        let written = self.receive.late(bytes, tail, path);
+        self.receive.late(bytes, tail, path);
         if id.last && !damaged {
-            let due = written.max(self.receive.in_memory(source, id.channel));
+            let due = self.receive.settled;
             self.reply(Reply { to: source, message, id, answer: Answer::Ack, due });
         }
     }
@@ -808,6 +829,12 @@ impl Rdma {
     /// The write of the payload of the cell that came last; `None`: it has written nothing.
     pub fn last_write(&self) -> Option<MemoryWrite> {
         self.receive.write
+    }
+
+    /// Whether blocks wait for a context.
+    #[inline]
+    pub fn blocks_wait(&self) -> bool {
+        self.receive.postpones()
     }
 
     /// Queues an answer by when it is due.

@@ -8,13 +8,17 @@
 //!                  all cells of a block written ─► ACK;  all blocks of a transfer ─► notification
 //! ```
 //! A context exists from a block's first cell to its last: it is a bit per cell. Beside contexts the unit
-//! remembers for every channel that sends to it which blocks of the transfer under way have come, so that
-//! a block that is repeated because its acknowledgement was lost is acknowledged and not written again.
-//! Blocks that are refused or seen before are answered at their last cell; so is a block that got its context
-//! in its midst, since senders that repeat in step could otherwise take the only one from each other for
-//! ever. A block that found no context gets its NACK when there is one, which is then kept for it: with few
-//! contexts blocks come one after the other, and most are sent twice. Otherwise blocks that are refused again
-//! and again would fill the links.
+//! [remembers](super::connections) of the channels that send to it which blocks of the transfer under way
+//! have come, so that a block that is repeated because its acknowledgement was lost is acknowledged and not
+//! written again. Blocks that are refused or seen before are answered at their last cell; so is a block that
+//! got its context in its midst, since senders that repeat in step could otherwise take the only one from
+//! each other for ever. A block that found no context gets its NACK when there is one, which is then kept for
+//! it: with few contexts blocks come one after the other, and most are sent twice. Otherwise blocks that are
+//! refused again and again would fill the links. At most [`WAITING_BLOCKS`] wait; beyond them a block is
+//! refused at its last cell, as is one whose channel finds no place among those that are remembered.
+//!
+//! Cells are counted in the order in which they come, when memory has answered their writes: no answer leaves
+//! before memory has answered for all cells that came before.
 //!
 //! What a cell turns out to be is known when its words have been written: those of a damaged cell, of one
 //! that has come before and of one without a context take the way to memory as well. A damaged cell that has
@@ -30,20 +34,22 @@
 //! Words of one cell that reach memory out of order. Words of a damaged cell whose block had come: they are
 //! in memory that its process may use for others. A notification that overtakes data: §5.2.1 has them
 //! delivered "concurrently", here it is written straight behind the last word. A process that hears of
-//! blocks: each is notified (§4.5), and the process waits for that of its transfer. A limit on the channels
-//! that are remembered beside contexts.
+//! blocks: each is notified (§4.5), and the process waits for that of its transfer.
 
 use super::channel::RdmaChange;
+use super::connections::{Connection, Connections, is_before};
 use super::contexts::{BlockKey, Contexts};
-use super::transfer::{CellId, ChannelId, Location, Refusal, TransferHeader};
+use super::transfer::{CellId, Location, Refusal, TransferHeader};
 use crate::gvas::Pdid;
 use crate::iommu::{Page, Translation};
-use crate::key_table::KeyTable;
 use crate::memory_path::{MemoryPath, MemoryWrite};
 use crate::segmentation::Cut;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weft_units::{Bytes, EndpointId, Span, Time};
+
+/// Blocks that may wait for a context: ours.
+pub const WAITING_BLOCKS: usize = 256;
 
 weft_keys::keys! {
     /// The receive unit's section of a machine file.
@@ -128,32 +134,6 @@ impl Context {
     }
 }
 
-/// The state of a channel that sends here.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Connection {
-    /// The transfer under way.
-    first: u32,
-    /// Blocks before this transaction have come, or their transfer has ended.
-    base: u32,
-    /// A bit per block from there on.
-    done: u64,
-    /// Blocks of the transfer that have not come.
-    missing: u32,
-    /// The time at which all that has come is in memory: no block is acknowledged before.
-    written: Time,
-}
-
-impl Connection {
-    /// Whether a block has come, or belongs to a transfer that has ended.
-    fn has(&self, transaction: u32) -> bool {
-        if is_before(transaction, self.base) {
-            return true;
-        }
-        let place = transaction.wrapping_sub(self.base);
-        place < 64 && self.done >> place & 1 == 1
-    }
-}
-
 /// The fate of a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Receipt {
@@ -224,7 +204,9 @@ pub struct ReceiveUnit {
     contexts: Contexts,
     /// Blocks that wait for a context, in the order in which they were refused.
     postponed: VecDeque<Postponed>,
-    connections: KeyTable<Option<Connection>>,
+    connections: Connections,
+    /// The time at which memory has answered the writes of all cells that have come.
+    pub(super) settled: Time,
     /// Changes of state that have not been reported.
     #[serde(skip)]
     pub(super) changes: Vec<RdmaChange>,
@@ -278,14 +260,14 @@ impl ReceiveUnit {
     ) -> bool {
         let Arrival { source, id: CellId { channel, transaction, index, .. }, transfer, owner, .. } =
             *arrival;
-        self.write = None;
+        self.note(None);
         if owner.is_none_or(|owner| transfer.domain.check(owner).is_err()) {
             return false;
         }
         let mut forward = Forward { cut, parameters, path };
         let Some(place) = self.contexts.find(BlockKey::new(source, channel, transaction)) else {
-            self.write = forward.write(arrival, &mut None).ok();
-            let connection = self.connection(source, channel);
+            self.note(forward.write(arrival, &mut None).ok());
+            let connection = self.connections.get((source, channel));
             let has_come = |of: &Connection| !is_before(of.first, transfer.first) && of.has(transaction);
             return self.write.is_some() && !connection.is_some_and(has_come);
         };
@@ -293,19 +275,25 @@ impl ReceiveUnit {
         if context.state == ContextState::Faulted {
             return false;
         }
-        self.write = forward.write(arrival, &mut context.page).ok();
-        if self.write.is_some() && context.written >> index & 1 == 1 {
+        let write = forward.write(arrival, &mut context.page).ok();
+        if write.is_some() && context.written >> index & 1 == 1 {
             context.written &= !(1 << index);
             context.cells -= 1;
         }
-        self.write.is_some()
+        self.note(write);
+        write.is_some()
     }
 
-    /// The payload of a cell comes of a transfer that is not known any more; returns when it is in memory.
-    pub(super) fn late(&mut self, bytes: Bytes, tail: Time, path: &mut MemoryPath<'_>) -> Time {
-        let write = path.write_words(bytes, path.port_parameters.words(bytes), tail);
-        self.write = Some(write);
-        write.written
+    /// Notes the write of a cell, if it has one.
+    #[inline]
+    fn note(&mut self, write: Option<MemoryWrite>) {
+        self.write = write;
+        self.settled = self.settled.max(write.map_or(Time::ZERO, |write| write.written));
+    }
+
+    /// The payload of a cell comes of a transfer that is not known any more.
+    pub(super) fn late(&mut self, bytes: Bytes, tail: Time, path: &mut MemoryPath<'_>) {
+        self.note(Some(path.write_words(bytes, path.port_parameters.words(bytes), tail)));
     }
 
     /// Keeps a context that is free for the block that has waited for one longest. Returns the block, whose
@@ -315,7 +303,7 @@ impl ReceiveUnit {
         while !self.postponed.is_empty() && self.contexts.len() < parameters.contexts as usize {
             let block = self.postponed.pop_front()?;
             let Postponed { source, id: CellId { channel, transaction, .. }, .. } = block;
-            let connection = self.connection(source, channel);
+            let connection = self.connections.get((source, channel));
             let is_wanted = connection.is_some_and(|connection| !connection.has(transaction));
             if is_wanted && self.contexts.find(block.key()).is_none() {
                 let (from, to) = (None, ContextState::Receiving);
@@ -327,13 +315,18 @@ impl ReceiveUnit {
         None
     }
 
-    /// A block has found no context, and all of its cells that come have come.
-    fn postpone(&mut self, block: Postponed) {
-        match self.postponed.iter_mut().find(|other| other.key() == block.key()) {
+    /// A block has found no context, and all of its cells that come have come. Whether it can wait.
+    fn postpone(&mut self, block: Postponed) -> bool {
+        if let Some(other) = self.postponed.iter_mut().find(|other| other.key() == block.key()) {
             // It was sent again: its newest attempt is answered.
-            Some(other) => *other = block,
-            None => self.postponed.push_back(block),
+            *other = block;
+            return true;
         }
+        let has_room = self.postponed.len() < WAITING_BLOCKS;
+        if has_room {
+            self.postponed.push_back(block);
+        }
+        has_room
     }
 
     /// Whether a block waits for a context.
@@ -353,7 +346,7 @@ impl ReceiveUnit {
     ) -> Receipt {
         let Arrival { source, id, transfer, owner, tail } = *arrival;
         let CellId { channel, transaction, index, last, .. } = id;
-        self.write = None;
+        self.note(None);
         if owner.is_none_or(|owner| transfer.domain.check(owner).is_err()) {
             return Receipt::Refused { refusal: Refusal::Protection, answer: last.then_some(tail) };
         }
@@ -364,7 +357,8 @@ impl ReceiveUnit {
                 // Opened for a block that had not come, it goes when the block is whole and when a newer
                 // transfer of its channel begins: its connection has nothing else to say.
                 debug_assert!(
-                    self.connection(source, channel)
+                    self.connections
+                        .get((source, channel))
                         .is_some_and(|of| of.first == transfer.first && !of.has(transaction))
                 );
                 place
@@ -372,7 +366,7 @@ impl ReceiveUnit {
             None => match self.open(arrival, key, cut, parameters) {
                 Ok(place) => place,
                 Err(receipt) => {
-                    self.write = forward.write(arrival, &mut None).ok();
+                    self.note(forward.write(arrival, &mut None).ok());
                     return receipt;
                 }
             },
@@ -395,7 +389,9 @@ impl ReceiveUnit {
                 return Receipt::Refused { refusal: Refusal::PageFault, answer: Some(until) };
             }
         };
+        // As `note` does, which has no context in its hands.
         self.write = Some(write);
+        self.settled = self.settled.max(write.written);
         if context.written >> index & 1 == 1 {
             return Receipt::Again;
         }
@@ -409,7 +405,8 @@ impl ReceiveUnit {
         }
         change(context, &mut self.changes, (arrival, ContextEvent::LastCell));
         self.contexts.remove(place);
-        let finished = self.block_done(source, channel, transaction, written);
+        let connection = self.connections.get_mut((source, channel));
+        let finished = connection.is_some_and(|connection| connection.block_done(transaction, tail));
         let notified = finished.then(|| {
             // Behind the data on the same way, and not before it.
             path.notify(parameters.notification, issued).max(written)
@@ -428,14 +425,16 @@ impl ReceiveUnit {
     ) -> Result<usize, Receipt> {
         let Arrival { source, id, transfer, tail, .. } = *arrival;
         let CellId { channel, transaction, index, last, .. } = id;
-        if self.has_come(arrival, cut) {
+        let refused = |answer| Receipt::Refused { refusal: Refusal::NoContext, answer };
+        let Some(has_come) = self.has_come(arrival, cut, parameters) else {
+            return Err(refused(last.then_some(tail)));
+        };
+        if has_come {
             return Err(Receipt::Duplicate { acknowledge: last });
         }
         if !self.admit(tail, parameters) {
-            if last {
-                self.postpone(Postponed { source, message: transfer.message, id });
-            }
-            return Err(Receipt::Refused { refusal: Refusal::NoContext, answer: None });
+            let waits = !last || self.postpone(Postponed { source, message: transfer.message, id });
+            return Err(refused((!waits).then_some(tail)));
         }
         let (from, to) = (None, ContextState::Receiving);
         self.changes.push(RdmaChange::Context { source, channel, transaction, from, to });
@@ -451,45 +450,27 @@ impl ReceiveUnit {
     }
 
     /// Whether a block has come before, or belongs to a transfer that has ended. A newer transfer of a
-    /// channel ends the one before.
-    fn has_come(&mut self, arrival: &Arrival<'_>, cut: &Cut) -> bool {
-        let Arrival { source, id: CellId { channel, transaction, .. }, transfer, .. } = *arrival;
+    /// channel ends the one before. `None`: too many channels send.
+    fn has_come(&mut self, arrival: &Arrival<'_>, cut: &Cut, parameters: &ReceiveParameters) -> Option<bool> {
+        let Arrival { source, id: CellId { channel, transaction, .. }, transfer, tail, .. } = *arrival;
         let first = transfer.first;
-        let fresh = || Connection {
-            first,
-            base: first,
-            done: 0,
-            missing: cut.blocks(transfer.bytes),
-            written: Time::ZERO,
+        let fresh = || Connection::new((source, channel), first, cut.blocks(transfer.bytes), tail);
+        let Some(connection) = self.connections.get_mut((source, channel)) else {
+            let is_silent = |source, channel, touched: Time| {
+                let last = self.contexts.last_cell(source, channel).map_or(touched, |last| last.max(touched));
+                tail.saturating_since(last) >= parameters.context_timeout
+            };
+            let way = self.connections.way_for((source, channel), is_silent)?;
+            if let Some((source, channel)) = self.connections.put(way, fresh()) {
+                self.contexts.remove_ended(source, channel, |_| true);
+            }
+            return Some(false);
         };
-        let known = self.connections.get_or_add(connection_key(source, channel));
-        let connection = known.get_or_insert_with(fresh);
         if is_before(connection.first, first) {
             *connection = fresh();
             self.contexts.remove_ended(source, channel, |transaction| is_before(transaction, first));
         }
-        connection.has(transaction)
-    }
-
-    /// Notes that a block has come; whether it was the last of its transfer.
-    #[inline(never)]
-    fn block_done(
-        &mut self,
-        source: EndpointId,
-        channel: ChannelId,
-        transaction: u32,
-        written: Time,
-    ) -> bool {
-        let known = self.connections.get_mut(connection_key(source, channel));
-        let Some(Some(connection)) = known else { return false };
-        connection.written = connection.written.max(written);
-        let place = transaction.wrapping_sub(connection.base);
-        connection.done |= 1u64.checked_shl(place).unwrap_or(0);
-        let leading = connection.done.trailing_ones();
-        connection.done = connection.done.checked_shr(leading).unwrap_or(0);
-        connection.base = connection.base.wrapping_add(leading);
-        connection.missing = connection.missing.saturating_sub(1);
-        connection.missing == 0
+        Some(self.connections.get((source, channel)).is_some_and(|connection| connection.has(transaction)))
     }
 
     /// Whether there is a context for another block at `now`, if need be one whose sender has fallen silent.
@@ -504,17 +485,6 @@ impl ReceiveUnit {
             }
             _ => false,
         }
-    }
-
-    /// The time at which all that has come by a channel is in memory.
-    pub fn in_memory(&self, source: EndpointId, channel: ChannelId) -> Time {
-        self.connection(source, channel).map_or(Time::ZERO, |connection| connection.written)
-    }
-
-    /// The connection of a channel that sends here.
-    #[inline]
-    fn connection(&self, source: EndpointId, channel: ChannelId) -> Option<&Connection> {
-        self.connections.get(connection_key(source, channel))?.as_ref()
     }
 
     /// Blocks that are coming in.
@@ -535,17 +505,6 @@ fn change(context: &mut Context, changes: &mut Vec<RdmaChange>, of: (&Arrival<'_
     changes.push(RdmaChange::Context { source, channel, transaction, from, to });
 }
 
-/// The key of a channel that sends here.
-#[inline]
-fn connection_key(source: EndpointId, channel: ChannelId) -> u64 {
-    u64::from(source.0) << 16 | u64::from(channel.0)
-}
-
-/// Whether transaction `a` comes before `b`, with numbers that wrap around.
-const fn is_before(a: u32, b: u32) -> bool {
-    (a.wrapping_sub(b) as i32) < 0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -564,10 +523,5 @@ mod tests {
         for (state, row) in table {
             assert_eq!(events.map(|event| state.next(event)), row, "{state:?}");
         }
-    }
-
-    #[test]
-    fn numbers_wrap_around() {
-        assert!(is_before(u32::MAX, 0) && is_before(3, 4) && !is_before(4, 4) && !is_before(0, u32::MAX));
     }
 }

@@ -8,6 +8,7 @@
 mod allreduce;
 mod mailbox;
 mod packetizer;
+mod rdma_receive;
 mod segmentation;
 
 use std::collections::BTreeSet;
@@ -138,6 +139,7 @@ fn run(block: &str, cycles: u64, seed: u64) -> Result<String, String> {
         "allreduce" => allreduce::run(&mut bench, &parameters, end),
         "mailbox" => mailbox::run(&mut bench, &parameters.mailbox, end),
         "packetizer" => packetizer::run(&mut bench, &parameters.packetizer, end),
+        "rdma_receive" => rdma_receive::run(&mut bench, &parameters, end),
         "segmentation" => segmentation::run(&mut bench, &parameters, end),
         _ => Err(format!("there is no random stimulus for {block}")),
     }

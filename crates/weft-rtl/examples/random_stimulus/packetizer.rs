@@ -138,8 +138,10 @@ impl Stimulus<'_> {
             return;
         }
         self.messages += 1;
+        let interface = self.bench.below(INTERFACES) as u16;
         let parcel = Parcel {
-            interface: self.bench.below(INTERFACES) as u16,
+            interface,
+            domain: self.packetizer.domain(interface),
             to: EndpointId(1000 + self.bench.below(9) as u32),
             to_interface: self.bench.below(64) as u16,
             is_request: self.messages.is_multiple_of(5),
@@ -178,8 +180,7 @@ impl Stimulus<'_> {
         let came = self.port_free.max(now + Span::from_ns(100)) + self.bench.clock.cycles(words);
         self.port_free = came;
         let made = self.packetizer.start(came, self.parameters).ended;
-        let domain = self.packetizer.domain(channel.interface);
-        let stored = StoredParcel { channel, parcel, domain, came, payload: None };
+        let stored = StoredParcel { channel, parcel, came, payload: None };
         self.bench.cross(now, Crossing::Stored { parcel: stored, made });
         self.make(EnginePacket { came, made, channel, message: parcel.message });
     }

@@ -9,7 +9,7 @@ use super::NAME;
 use crate::library::{Instance, RtlError, RtlLibrary, RtlPort};
 use crate::ports::{OfferedWord, PagePorts, StreamPorts, reset};
 use crate::words::{AnswerWords, BusWord, SmallMessage, edge};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use weft_nic::gvas::Pdid;
 use weft_nic::packetizer::ChannelId;
@@ -49,6 +49,13 @@ struct PageStore {
     data: u128,
     /// The number of the message, of a descriptor.
     number: u32,
+}
+
+impl PageStore {
+    /// The interface of the page.
+    fn interface(&self) -> u16 {
+        (self.address >> 12 & 0x3F) as u16
+    }
 }
 
 /// A packet that the engine has made, and that the network has not taken.
@@ -123,8 +130,8 @@ pub(super) struct PacketizerInputs {
     sending: VecDeque<Sending>,
     /// By channel: the message in it.
     held: Vec<Option<SmallMessage>>,
-    /// Channels of the RTL that are ongoing.
-    unanswered: u32,
+    /// Channels of the RTL that are ongoing, by their numbers among all.
+    ongoing: BTreeSet<usize>,
 }
 
 /// The RTL of the packetizer of an endpoint, after its reset.
@@ -170,7 +177,7 @@ impl PacketizerInputs {
             made: VecDeque::new(),
             sending: VecDeque::new(),
             held: vec![None; all as usize],
-            unanswered: 0,
+            ongoing: BTreeSet::new(),
         }
     }
 
@@ -184,16 +191,18 @@ impl PacketizerInputs {
         self.held.len()
     }
 
-    /// System software gives an interface to a domain.
+    /// System software gives an interface to a domain, when messages of the process before have gone.
     pub fn open(&mut self, interface: u16, domain: Pdid, cycle: u64) {
         let address = SYSTEM | u32::from(interface) << 12;
+        let before = self.stores.iter().filter(|store| store.interface() == interface);
+        let cycle = before.map(|store| store.cycle + 1).max().unwrap_or(0).max(cycle);
         self.patient_stores.push_back(PageStore { cycle, address, data: domain.0.into(), number: 0 });
     }
 
     /// A process of the endpoint stores a parcel: its payload, and then its descriptor in the cycle that ends
     /// when it came.
     pub fn stored(&mut self, stored: &StoredParcel, endpoint: EndpointId, clock: &Clock) {
-        let StoredParcel { channel, parcel, domain, came, payload } = *stored;
+        let StoredParcel { channel, parcel, came, payload } = *stored;
         let small = SmallMessage {
             source: endpoint,
             number: parcel.message,
@@ -201,7 +210,7 @@ impl PacketizerInputs {
             is_request: parcel.is_request,
             to: parcel.to,
             to_interface: parcel.to_interface,
-            domain,
+            domain: parcel.domain,
             bytes: parcel.bytes,
             payload,
         };
@@ -261,13 +270,20 @@ impl PacketizerInputs {
         self.answers.push_back(BusWord { cycle: behind.saturating_sub(1), data: footer, last: true });
     }
 
+    /// Whether a store gives an interface to a domain of which channels are ongoing.
+    fn must_wait(&self, store: &PageStore) -> bool {
+        let first = usize::from(store.interface()) * self.channels as usize;
+        let is_of_system = store.address & SYSTEM != 0;
+        is_of_system && self.ongoing.range(first..first + self.channels as usize).next().is_some()
+    }
+
     /// The next cycle in which something comes or is awaited; `None`: the block is idle.
     pub fn next_cycle(&self) -> Option<u64> {
-        if self.unanswered > 0 || self.cycle < self.rests_from {
+        if !self.ongoing.is_empty() || self.cycle < self.rests_from {
             return Some(self.cycle);
         }
         let stores = [&self.stores, &self.patient_stores];
-        let stores = stores.into_iter().filter_map(|stores| stores.front().map(|store| store.cycle));
+        let stores = stores.into_iter().filter_map(|stores| stores.iter().map(|store| store.cycle).min());
         let answer = self.answers.front().map(|word| word.cycle);
         let sending = self.sending.front().map(|sending| sending.from);
         Some(stores.chain(answer).chain(sending).min()?.max(self.cycle))
@@ -281,9 +297,10 @@ impl PacketizerInputs {
         cycle: u64,
         takes: NetworkTakes,
     ) -> PacketizerOutputs {
-        let due = |stores: &VecDeque<PageStore>| stores.front().copied().filter(|store| store.cycle <= cycle);
-        let (urgent, patient) = (due(&self.stores), due(&self.patient_stores));
-        let store = urgent.or(patient);
+        let urgent = self.stores.front().copied().filter(|store| store.cycle <= cycle);
+        let may_come = |store: &PageStore| store.cycle <= cycle && !self.must_wait(store);
+        let patient = self.patient_stores.iter().position(may_come);
+        let store = urgent.or_else(|| self.patient_stores.get(patient?).copied());
         let answer = self.answers.front().copied().filter(|word| word.cycle <= cycle);
         let in_turn = |sending: &Sending| sending.from <= cycle && sending.use_of_it != PacketUse::Stale;
         let ready = takes == NetworkTakes::All || self.sending.front().is_some_and(in_turn);
@@ -301,22 +318,24 @@ impl PacketizerInputs {
         if let Some(store) = store
             && ports.pages.is_ready(rtl)
         {
-            if urgent.is_some() {
-                self.stores.pop_front()
-            } else {
-                self.patient_stores.pop_front()
-            };
-            self.unanswered += u32::from(store.address & (SYSTEM | 0xFF) == DESCRIPTOR && urgent.is_some());
+            match patient.filter(|_| urgent.is_none()) {
+                Some(place) => drop(self.patient_stores.remove(place)),
+                None => drop(self.stores.pop_front()),
+            }
+            if store.address & (SYSTEM | 0xFF) == DESCRIPTOR && urgent.is_some() {
+                let channel = (store.address >> 8 & 0xF) as u16;
+                self.ongoing.insert(self.index(ChannelId { interface: store.interface(), channel }));
+            }
         }
         if answer.is_some() && ports.answers.is_ready(rtl) {
             self.answers.pop_front();
         }
         let change = (rtl.get(ports.change_valid) != 0)
             .then(|| (rtl.get(ports.change_channel) as usize, rtl.get(ports.change_state)));
-        if let Some((_, state)) = change
+        if let Some((channel, state)) = change
             && ANSWERED.contains(&state)
         {
-            self.unanswered = self.unanswered.saturating_sub(1);
+            self.ongoing.remove(&channel);
         }
         let OfferedWord { valid, data, last } = ports.packets.offered(rtl);
         let mut outputs = PacketizerOutputs {

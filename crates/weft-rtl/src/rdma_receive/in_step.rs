@@ -3,7 +3,8 @@
 //! A cell's words are on the bus from the cycle of its header on, the footer in the cycle that ends with the
 //! edge of its tail. Memory takes the words of a cell in the cycles in which the model's port carries them,
 //! and answers so that the unit, which takes two cycles for that, has its answer to the block at the edge at
-//! which the model has the block in memory.
+//! which the model has the block in memory. It answers once a cycle: where the model has two writes done in
+//! one, or a notification in between, it answers those before them earlier.
 //!
 //! # Not modelled
 //! Addresses that are not those of whole words: they are rounded down, in what the RTL gets.
@@ -21,25 +22,42 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use weft_nic::ExanetParameters;
 use weft_nic::ports::{CellArrival, Crossing, PortEvent};
-use weft_nic::rdma::TransferHeader;
+use weft_nic::rdma::{ChannelId, TransferHeader};
 use weft_units::EndpointId;
 
 /// Cycles of the RTL from the answer of memory to that of the unit.
 const ANSWERED: u64 = 2;
-/// Cycles of the RTL from the edge of a tail to an answer that waits for no write.
-const REFUSED: u64 = 2;
 /// Cycles after which the block is at rest, where nothing comes.
 const REST: u64 = 64;
-/// Cycles from a block's last write to its notification, at most.
-const NOTIFIED: u64 = 64;
-/// Transfers whose header is remembered, for cells that come again.
-const REMEMBERED: usize = 1 << 12;
+/// Cycles from a block's last write to its notification, at most: it waits for those before it, of which
+/// there are up to eight, and each for the end of a cell.
+const NOTIFIED: u64 = 256;
 /// Bytes that a burst does not cross.
 const BORDER: u64 = 4096;
 /// The register of the place of an interface's queue, in its page.
 const BASE: u32 = 8;
 /// The queues of notifications: their place in the memory of each rank.
 const QUEUES: u64 = 1 << 38;
+
+/// An answer of memory that the RTL waits for, in the order in which it does.
+struct Awaited {
+    /// The cycle in which memory gives it.
+    cycle: u64,
+    of: AwaitedBy,
+    /// Cycles to the next.
+    takes: u64,
+    /// Answers to blocks that may leave then.
+    answers: usize,
+}
+
+/// Whoever waits for an answer of memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AwaitedBy {
+    /// A cell, or a notification.
+    Burst,
+    /// A cell that has come by a cycle and writes nothing: it takes its turn.
+    Nobody { from: u64 },
+}
 
 /// A word that memory takes in a cycle, or later.
 #[derive(Clone, Copy)]
@@ -84,41 +102,36 @@ pub(crate) struct RdmaReceiveInStep {
     registers: VecDeque<(u64, u32, u64)>,
     bursts: VecDeque<Burst>,
     memory_words: VecDeque<MemoryWord>,
-    /// The cycles in which memory answers bursts, and how many the RTL has written.
-    memory_answers: VecDeque<u64>,
-    /// Whether the unit answers to the cell of the newest of them.
-    newest_is_answered: bool,
+    /// Answers of memory, each later than the one before, and the cycle of the last that was said.
+    memory_answers: VecDeque<Awaited>,
+    settled: u64,
+    /// Bursts that the RTL has written, and memory has not answered.
     written: u64,
     notifications: VecDeque<Notification>,
     /// Notifications so far, by interface.
     tails: BTreeMap<u16, u64>,
-    /// Of cells that may have an answer: the cycle from which on it may be offered.
+    /// The cycles from which on an answer may be offered.
     due: VecDeque<u64>,
     sending: VecDeque<SentAnswer>,
-    transfers: BTreeMap<(EndpointId, u32), TransferHeader>,
-    remembered: VecDeque<(EndpointId, u32)>,
+    /// The last transfer of each channel, for cells that come again.
+    transfers: BTreeMap<(EndpointId, ChannelId), TransferHeader>,
 }
 
 impl RdmaReceiveInStep {
-    /// The header of the transfer of a cell, if the model knows it or has known it lately.
+    /// The header of the transfer of a cell: of the last of its channel that the model has known.
     fn transfer(&mut self, arrival: &CellArrival) -> Option<TransferHeader> {
-        let key = (arrival.from, arrival.message);
-        let Some(transfer) = arrival.transfer else { return self.transfers.get(&key).copied() };
-        if self.transfers.insert(key, transfer).is_none() {
-            self.remembered.push_back(key);
-            if self.remembered.len() > REMEMBERED
-                && let Some(oldest) = self.remembered.pop_front()
-            {
-                self.transfers.remove(&oldest);
-            }
+        let channel = (arrival.from, arrival.id.channel);
+        if let Some(transfer) = arrival.transfer {
+            self.transfers.insert(channel, transfer);
         }
-        Some(transfer)
+        self.transfers.get(&channel).copied().filter(|transfer| transfer.message == arrival.message)
     }
 
     /// A cell comes.
     fn arrived(&mut self, arrival: &CellArrival, event: &PortEvent) {
         let BlockPlace { clock, endpoint, .. } = self.place;
         let CellArrival { head, from, message, id, bytes, damaged, write, block, ends, .. } = *arrival;
+        let CellArrival { answered, kept, waiting, .. } = *arrival;
         let Some(transfer) = self.transfer(arrival) else { return };
         let index = id.transaction.wrapping_sub(transfer.first);
         let offset = CUT.offset(index, id.index).get();
@@ -148,17 +161,21 @@ impl RdmaReceiveInStep {
             let cycle = if place == 0 { first } else { (behind + place).saturating_sub(count) };
             self.words.push_back(BusWord { cycle, data, last: place + 1 == count });
         }
-        // An answer that waits for no write: a refusal, and that to a cell without payload.
-        let mut due = behind + REFUSED;
-        if let Some(write) = write.filter(|_| bytes.get() > 0) {
-            let answered = edge(&clock, write.written).saturating_sub(ANSWERED);
-            due = answered + ANSWERED;
-            self.written_at(&cell, edge(&clock, write.began), answered);
-            self.newest_is_answered = block || id.last;
+        let answers = usize::from(answered) + kept;
+        // While blocks wait, a context that is free is theirs before another cell is looked at.
+        let takes = if waiting || kept > 0 { 2 + kept as u64 } else { 1 };
+        match write {
+            // Memory answers in order.
+            Some(write) => {
+                self.settled = self.settled.max(edge(&clock, write.written).saturating_sub(ANSWERED));
+                self.written_at(&cell, edge(&clock, write.began), (answers, takes));
+            }
+            None => {
+                let (cycle, of) = (self.settled.max(behind), AwaitedBy::Nobody { from: behind });
+                self.memory_answers.push_back(Awaited { cycle, of, takes, answers });
+            }
         }
-        if block || id.last {
-            self.due.push_back(due);
-        }
+        self.answer_once_a_cycle();
         if block {
             let tail = self.tails.entry(interface).or_default();
             let place = *tail % self.notifications_of_queue;
@@ -166,14 +183,14 @@ impl RdmaReceiveInStep {
             *tail += 1;
             let address = queue(interface) + place * WORD;
             let data = notification(&cell, ends, phase);
-            self.notifications.push_back(Notification { by: due + NOTIFIED, address, data });
+            self.notifications.push_back(Notification { by: self.settled + NOTIFIED, address, data });
         }
     }
 
-    /// The payload of a cell is written from a cycle on, and memory answers in another.
-    fn written_at(&mut self, cell: &CellMessage, began: u64, answered: u64) {
+    /// The payload of a cell is written from a cycle on; behind it so many answers may leave.
+    fn written_at(&mut self, cell: &CellMessage, began: u64, (answers, takes): (usize, u64)) {
         let at = of_rank(cell.to_interface, cell.address);
-        let count = cell.bytes.get().div_ceil(WORD);
+        let count = cell.bytes.get().div_ceil(WORD).max(1);
         let first = count.min((BORDER - at % BORDER) / WORD);
         let word = |(place, data): (usize, u128)| {
             let place = place as u64;
@@ -185,20 +202,23 @@ impl RdmaReceiveInStep {
         let mut words: Vec<MemoryWord> = cell.memory_words().into_iter().enumerate().map(word).collect();
         let second = words.split_off(first as usize);
         self.bursts.push_back(Burst { address: at, words });
-        let in_time = answered - u64::from(!second.is_empty());
-        // The unit takes an answer every other cycle: where one follows at once, to a cell of one word,
-        // memory gives the other a cycle earlier.
-        if let Some(newest) = self.memory_answers.back_mut()
-            && *newest + 1 == in_time
-            && !self.newest_is_answered
-        {
-            *newest -= 1;
-        }
-        // Of two the last is in time.
-        self.memory_answers.push_back(in_time);
+        let awaited = |answers, takes| {
+            let (cycle, of) = (self.settled, AwaitedBy::Burst);
+            Awaited { cycle, of, takes, answers }
+        };
         if !second.is_empty() {
             self.bursts.push_back(Burst { address: at + first * WORD, words: second });
-            self.memory_answers.push_back(answered);
+            self.memory_answers.push_back(awaited(0, 1));
+        }
+        self.memory_answers.push_back(awaited(answers, takes));
+    }
+
+    /// Has memory answer bursts one after the other, the last of them in time.
+    fn answer_once_a_cycle(&mut self) {
+        let mut next = u64::MAX;
+        for Awaited { cycle, takes, .. } in self.memory_answers.iter_mut().rev() {
+            *cycle = next.saturating_sub(*takes).min(*cycle);
+            next = *cycle;
         }
     }
 
@@ -218,8 +238,11 @@ impl RdmaReceiveInStep {
             let data = notification.data;
             self.memory_words.push_back(MemoryWord { cycle, data, strobe: 0xFFFF, last: true });
             // It is answered with the bursts around it.
-            let place = self.written as usize + self.bursts_to_write() - 1;
-            self.memory_answers.insert(place.min(self.memory_answers.len()), cycle + 2);
+            let before = self.written as usize + self.bursts_to_write() - 1;
+            let place = self.place_behind(before, cycle);
+            let awaited = Awaited { cycle: cycle + 2, of: AwaitedBy::Burst, takes: 1, answers: 0 };
+            self.memory_answers.insert(place, awaited);
+            self.answer_once_a_cycle();
             return Ok(());
         }
         let Some(burst) = self.bursts.pop_front() else {
@@ -250,6 +273,35 @@ impl RdmaReceiveInStep {
         place.compare(cycle, "m_axi_wlast", rtl.get(ports.w_last), word.last.into())?;
         self.written += u64::from(word.last);
         Ok(())
+    }
+
+    /// The place, among the answers of memory, behind so many bursts and behind cells without that have come.
+    fn place_behind(&self, bursts: usize, cycle: u64) -> usize {
+        let mut left = bursts;
+        let is_before = |awaited: &&Awaited| match awaited.of {
+            AwaitedBy::Burst if left == 0 => false,
+            AwaitedBy::Burst => {
+                left -= 1;
+                true
+            }
+            AwaitedBy::Nobody { from } => left > 0 || from < cycle,
+        };
+        self.memory_answers.iter().take_while(is_before).count()
+    }
+
+    /// Cells that wait for no answer of memory take their turns.
+    fn take_turns(&mut self, cycle: u64) {
+        while let Some(AwaitedBy::Nobody { from }) = self.memory_answers.front().map(|awaited| awaited.of)
+            && from <= cycle
+        {
+            self.answered(cycle);
+        }
+    }
+
+    /// Memory has given the next answer, or a cell has had its turn.
+    fn answered(&mut self, cycle: u64) {
+        let answers = self.memory_answers.pop_front().map_or(0, |awaited| awaited.answers);
+        self.due.extend((0..answers).map(|_| cycle + ANSWERED));
     }
 
     /// Compares what the network is offered with what the model sends.
@@ -321,14 +373,13 @@ impl BlockInStep for RdmaReceiveInStep {
             bursts: VecDeque::new(),
             memory_words: VecDeque::new(),
             memory_answers: VecDeque::new(),
-            newest_is_answered: false,
             written: 0,
+            settled: 0,
             notifications: VecDeque::new(),
             tails: BTreeMap::new(),
             due: VecDeque::new(),
             sending: VecDeque::new(),
             transfers: BTreeMap::new(),
-            remembered: VecDeque::new(),
         })
     }
 
@@ -373,9 +424,13 @@ impl BlockInStep for RdmaReceiveInStep {
         let word = self.words.front().copied().filter(|word| word.cycle <= cycle);
         let register = self.registers.front().copied().filter(|register| register.0 <= cycle);
         let takes_word = self.memory_words.front().is_some_and(|word| word.cycle <= cycle);
-        let answers = self.written > 0 && self.memory_answers.front().is_some_and(|at| *at <= cycle);
-        let due = self.due.front().is_none_or(|due| *due <= cycle);
-        let ready = due && self.sending.front().is_some_and(|sending| sending.from <= cycle);
+        self.take_turns(cycle);
+        let answers = self.written > 0
+            && self
+                .memory_answers
+                .front()
+                .is_some_and(|awaited| awaited.of == AwaitedBy::Burst && awaited.cycle <= cycle);
+        let ready = self.sending.front().is_some_and(|sending| sending.from <= cycle);
         let (rtl, ports) = (&mut self.rtl, &self.ports);
         ports.cells.offer(rtl, word);
         ports.registers.store(rtl, register.map(|(_, address, value)| (address, value)));
@@ -394,7 +449,7 @@ impl BlockInStep for RdmaReceiveInStep {
             self.registers.pop_front();
         }
         if answers && rtl.get(ports.b_ready) != 0 {
-            self.memory_answers.pop_front();
+            self.answered(cycle);
             self.written -= 1;
         }
         self.compare_address(cycle)?;

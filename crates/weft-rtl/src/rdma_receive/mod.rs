@@ -12,6 +12,7 @@ pub(crate) use in_step::RdmaReceiveInStep;
 use crate::fit::{Cycles, Fit, OUTSTANDING_BLOCKS, WORD};
 use crate::library::{RtlError, RtlLibrary};
 use weft_nic::ExanetParameters;
+use weft_nic::rdma::{REMEMBERED_CHANNELS, REMEMBERED_WAYS, WAITING_BLOCKS};
 use weft_nic::segmentation::Cut;
 use weft_units::Bytes;
 
@@ -32,6 +33,9 @@ fn check(library: &RtlLibrary, parameters: &ExanetParameters) -> Result<(), RtlE
     fit.has_pages(parameters)?;
     fit.same("nic.packetizer.interfaces", parameters.packetizer.interfaces.into(), "INTERFACES")?;
     fit.same("nic.rdma.contexts", receive.contexts.into(), "CONTEXTS")?;
+    fit.same_as_model("channels that are remembered", REMEMBERED_CHANNELS, "CHANNELS")?;
+    fit.same_as_model("ways of a set", REMEMBERED_WAYS, "WAYS")?;
+    fit.same_as_model("blocks that wait for a context", WAITING_BLOCKS, "WAITING")?;
     fit.same_time("nic.rdma.context_timeout", receive.context_timeout, "CONTEXT_TIMEOUT")?;
     fit.fixed("nic.rdma.receive", Cycles(receive.cycles.into()), Cycles(RECEIVE))?;
     let (round_trip, way) = (parameters.host_port.round_trip, fit.clock.cycles(LEAST_WRITE));
