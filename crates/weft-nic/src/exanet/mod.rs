@@ -115,7 +115,7 @@ impl<T: Payload> Payload for ExanetTimer<T> {
             ExanetTimer::Retransmission(id) => {
                 kind(4, u128::from(id.interface) << 16 | u128::from(id.channel))
             }
-            ExanetTimer::Rdma(task) if task.comes_last() => kind(11, u128::from(task.tie())),
+            ExanetTimer::Rdma(task) if task.comes_last() => kind(12, u128::from(task.tie())),
             ExanetTimer::Rdma(task) => kind(5, u128::from(task.tie())),
             ExanetTimer::Reduction(OperationId { group, sequence, block }) => {
                 let operation = u128::from(*group) << 32 | u128::from(*sequence);
