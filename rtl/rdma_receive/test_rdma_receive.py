@@ -406,9 +406,7 @@ async def blocks_wait_for_a_context(dut):
     setup = Setup(dut, 13)
     await setup.start()
     number = CONTEXTS + WAITING + 1
-    *others, last = [
-        setup.transfer(600, channel=channel, address=channel << 16) for channel in range(number)
-    ]
+    *others, last = [setup.transfer(600, channel=channel, address=channel << 16) for channel in range(number)]
     holding, waiting = others[:CONTEXTS], others[CONTEXTS:]
     for transfer in holding:
         setup.send(transfer, 0, [0, 1])
@@ -519,7 +517,7 @@ async def transfers_that_are_not_whole_keep_their_places(dut):
 
 @cocotb.test()
 async def an_answer_of_memory_a_cycle(dut):
-    """Catches an answer of memory that waits for the one before, and a change that the next cell overlooks."""
+    """Catches an answer of memory that waits for the one before, a change that the next cell overlooks."""
     setup = Setup(dut, 14)
     await setup.start()
     transfer, newer = (setup.transfer(CELL + 1, first=first) for first in range(2))

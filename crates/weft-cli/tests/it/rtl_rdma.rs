@@ -104,8 +104,8 @@ fn storms_are_the_models_with_rtl_in_step() {
     };
     in_step(&["osu", "mbw_mr", "--ranks", "8", "--ppn", "4", "--sizes", "16K:64K", "--iterations", "2"]);
     in_step(&["osu", "alltoall", "--ranks", "16", "--ppn", "4", "--sizes", "3000:9000", "--iterations", "2"]);
-    let lost = ["--iterations", "4", "--set", "faults=[{drop=2000}]"];
-    in_step(&[&["osu", "bcast", "--ranks", "16", "--ppn", "1", "--sizes", "33333"], &lost[..]].concat());
+    let lost = ["--iterations", "2", "--set", "faults=[{drop=2000}]"];
+    in_step(&[&["osu", "bcast", "--ranks", "8", "--ppn", "1", "--sizes", "33333"], &lost[..]].concat());
 }
 
 /// Catches a real program whose messages of 1 MB go otherwise with RTL in step.

@@ -28,10 +28,10 @@ mod agent_logic;
 mod blocks;
 mod channel;
 mod channels;
-mod connections;
 mod contexts;
 mod descriptors;
 mod receive;
+mod remembered_channels;
 mod requests;
 mod send;
 #[cfg(test)]
@@ -44,11 +44,11 @@ pub use blocks::{
 };
 pub use channel::{ChannelEvent, ChannelState, RdmaChange};
 pub use channels::{Acknowledged, Channels, Expired, Retired, Stall, WatchedTimeout};
-pub use connections::{REMEMBERED_CHANNELS, REMEMBERED_WAYS};
 pub use descriptors::SourceContexts;
 pub use receive::{
     Arrival, ContextEvent, ContextState, Postponed, Receipt, ReceiveParameters, ReceiveUnit, WAITING_BLOCKS,
 };
+pub use remembered_channels::{REMEMBERED_CHANNELS, REMEMBERED_WAYS};
 pub use requests::{CameRequest, RequestMailbox};
 pub use send::{Cell, FetchTimes, SendParameters, SendUnit, Sent, SourceFault};
 pub use transfer::{

@@ -8,7 +8,7 @@
 //!                  all cells of a block written ─► ACK;  all blocks of a transfer ─► notification
 //! ```
 //! A context exists from a block's first cell to its last: it is a bit per cell. Beside contexts the unit
-//! [remembers](super::connections) of the channels that send to it which blocks of the transfer under way
+//! [remembers](super::remembered_channels) of the channels that send to it which blocks of the transfer under way
 //! have come, so that a block that is repeated because its acknowledgement was lost is acknowledged and not
 //! written again. Blocks that are refused or seen before are answered at their last cell; so is a block that
 //! got its context in its midst, since senders that repeat in step could otherwise take the only one from
@@ -37,8 +37,8 @@
 //! blocks: each is notified (§4.5), and the process waits for that of its transfer.
 
 use super::channel::RdmaChange;
-use super::connections::{Connection, Connections, is_before};
 use super::contexts::{BlockKey, Contexts};
+use super::remembered_channels::{RememberedChannel, RememberedChannels, is_before};
 use super::transfer::{CellId, Location, Refusal, TransferHeader};
 use crate::gvas::Pdid;
 use crate::iommu::{Page, Translation};
@@ -204,7 +204,7 @@ pub struct ReceiveUnit {
     contexts: Contexts,
     /// Blocks that wait for a context, in the order in which they were refused.
     postponed: VecDeque<Postponed>,
-    connections: Connections,
+    remembered: RememberedChannels,
     /// The time at which memory has answered the writes of all cells that have come.
     pub(super) settled: Time,
     /// Changes of state that have not been reported.
@@ -267,8 +267,9 @@ impl ReceiveUnit {
         let mut forward = Forward { cut, parameters, path };
         let Some(place) = self.contexts.find(BlockKey::new(source, channel, transaction)) else {
             self.note(forward.write(arrival, &mut None).ok());
-            let connection = self.connections.get((source, channel));
-            let has_come = |of: &Connection| !is_before(of.first, transfer.first) && of.has(transaction);
+            let connection = self.remembered.get((source, channel));
+            let has_come =
+                |of: &RememberedChannel| !is_before(of.first, transfer.first) && of.has(transaction);
             return self.write.is_some() && !connection.is_some_and(has_come);
         };
         let context = self.contexts.at(place);
@@ -303,7 +304,7 @@ impl ReceiveUnit {
         while !self.postponed.is_empty() && self.contexts.len() < parameters.contexts as usize {
             let block = self.postponed.pop_front()?;
             let Postponed { source, id: CellId { channel, transaction, .. }, .. } = block;
-            let connection = self.connections.get((source, channel));
+            let connection = self.remembered.get((source, channel));
             let is_wanted = connection.is_some_and(|connection| !connection.has(transaction));
             if is_wanted && self.contexts.find(block.key()).is_none() {
                 let (from, to) = (None, ContextState::Receiving);
@@ -357,7 +358,7 @@ impl ReceiveUnit {
                 // Opened for a block that had not come, it goes when the block is whole and when a newer
                 // transfer of its channel begins: its connection has nothing else to say.
                 debug_assert!(
-                    self.connections
+                    self.remembered
                         .get((source, channel))
                         .is_some_and(|of| of.first == transfer.first && !of.has(transaction))
                 );
@@ -405,7 +406,7 @@ impl ReceiveUnit {
         }
         change(context, &mut self.changes, (arrival, ContextEvent::LastCell));
         self.contexts.remove(place);
-        let connection = self.connections.get_mut((source, channel));
+        let connection = self.remembered.get_mut((source, channel));
         let finished = connection.is_some_and(|connection| connection.block_done(transaction, tail));
         let notified = finished.then(|| {
             // Behind the data on the same way, and not before it.
@@ -454,14 +455,17 @@ impl ReceiveUnit {
     fn has_come(&mut self, arrival: &Arrival<'_>, cut: &Cut, parameters: &ReceiveParameters) -> Option<bool> {
         let Arrival { source, id: CellId { channel, transaction, .. }, transfer, tail, .. } = *arrival;
         let first = transfer.first;
-        let fresh = || Connection::new((source, channel), first, cut.blocks(transfer.bytes), tail);
-        let Some(connection) = self.connections.get_mut((source, channel)) else {
+        let fresh = || RememberedChannel {
+            touched: tail,
+            ..RememberedChannel::new(source, channel, first, cut.blocks(transfer.bytes))
+        };
+        let Some(connection) = self.remembered.get_mut((source, channel)) else {
             let is_silent = |source, channel, touched: Time| {
                 let last = self.contexts.last_cell(source, channel).map_or(touched, |last| last.max(touched));
                 tail.saturating_since(last) >= parameters.context_timeout
             };
-            let way = self.connections.way_for((source, channel), is_silent)?;
-            if let Some((source, channel)) = self.connections.put(way, fresh()) {
+            let way = self.remembered.way_for((source, channel), is_silent)?;
+            if let Some((source, channel)) = self.remembered.put(way, fresh()) {
                 self.contexts.remove_ended(source, channel, |_| true);
             }
             return Some(false);
@@ -470,7 +474,7 @@ impl ReceiveUnit {
             *connection = fresh();
             self.contexts.remove_ended(source, channel, |transaction| is_before(transaction, first));
         }
-        Some(self.connections.get((source, channel)).is_some_and(|connection| connection.has(transaction)))
+        Some(self.remembered.get((source, channel)).is_some_and(|connection| connection.has(transaction)))
     }
 
     /// Whether there is a context for another block at `now`, if need be one whose sender has fallen silent.

@@ -40,7 +40,7 @@ const BASE: u32 = 8;
 const QUEUES: u64 = 1 << 38;
 
 /// An answer of memory that the RTL waits for, in the order in which it does.
-struct Awaited {
+struct MemoryAnswer {
     /// The cycle in which memory gives it.
     cycle: u64,
     of: AwaitedBy,
@@ -103,7 +103,7 @@ pub(crate) struct RdmaReceiveInStep {
     bursts: VecDeque<Burst>,
     memory_words: VecDeque<MemoryWord>,
     /// Answers of memory, each later than the one before, and the cycle of the last that was said.
-    memory_answers: VecDeque<Awaited>,
+    memory_answers: VecDeque<MemoryAnswer>,
     settled: u64,
     /// Bursts that the RTL has written, and memory has not answered.
     written: u64,
@@ -172,7 +172,7 @@ impl RdmaReceiveInStep {
             }
             None => {
                 let (cycle, of) = (self.settled.max(behind), AwaitedBy::Nobody { from: behind });
-                self.memory_answers.push_back(Awaited { cycle, of, takes, answers });
+                self.memory_answers.push_back(MemoryAnswer { cycle, of, takes, answers });
             }
         }
         self.answer_once_a_cycle();
@@ -204,7 +204,7 @@ impl RdmaReceiveInStep {
         self.bursts.push_back(Burst { address: at, words });
         let awaited = |answers, takes| {
             let (cycle, of) = (self.settled, AwaitedBy::Burst);
-            Awaited { cycle, of, takes, answers }
+            MemoryAnswer { cycle, of, takes, answers }
         };
         if !second.is_empty() {
             self.bursts.push_back(Burst { address: at + first * WORD, words: second });
@@ -216,7 +216,7 @@ impl RdmaReceiveInStep {
     /// Has memory answer bursts one after the other, the last of them in time.
     fn answer_once_a_cycle(&mut self) {
         let mut next = u64::MAX;
-        for Awaited { cycle, takes, .. } in self.memory_answers.iter_mut().rev() {
+        for MemoryAnswer { cycle, takes, .. } in self.memory_answers.iter_mut().rev() {
             *cycle = next.saturating_sub(*takes).min(*cycle);
             next = *cycle;
         }
@@ -240,7 +240,7 @@ impl RdmaReceiveInStep {
             // It is answered with the bursts around it.
             let before = self.written as usize + self.bursts_to_write() - 1;
             let place = self.place_behind(before, cycle);
-            let awaited = Awaited { cycle: cycle + 2, of: AwaitedBy::Burst, takes: 1, answers: 0 };
+            let awaited = MemoryAnswer { cycle: cycle + 2, of: AwaitedBy::Burst, takes: 1, answers: 0 };
             self.memory_answers.insert(place, awaited);
             self.answer_once_a_cycle();
             return Ok(());
@@ -278,7 +278,7 @@ impl RdmaReceiveInStep {
     /// The place, among the answers of memory, behind so many bursts and behind cells without that have come.
     fn place_behind(&self, bursts: usize, cycle: u64) -> usize {
         let mut left = bursts;
-        let is_before = |awaited: &&Awaited| match awaited.of {
+        let is_before = |awaited: &&MemoryAnswer| match awaited.of {
             AwaitedBy::Burst if left == 0 => false,
             AwaitedBy::Burst => {
                 left -= 1;

@@ -22,7 +22,7 @@ pub const REMEMBERED_CHANNELS: usize = REMEMBERED_WAYS << SET_BITS;
 
 /// The state of a channel that sends here.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Connection {
+pub(super) struct RememberedChannel {
     source: EndpointId,
     channel: ChannelId,
     /// The transfer under way.
@@ -34,18 +34,14 @@ pub(super) struct Connection {
     /// Blocks of the transfer that have not come.
     missing: u32,
     /// The time at which its last block began to come, or was whole.
-    touched: Time,
+    pub touched: Time,
 }
 
-impl Connection {
-    /// Of a channel whose transfer of so many blocks begins to come at `touched`.
-    pub fn new(
-        (source, channel): (EndpointId, ChannelId),
-        first: u32,
-        missing: u32,
-        touched: Time,
-    ) -> Connection {
-        Connection { source, channel, first, base: first, done: 0, missing, touched }
+impl RememberedChannel {
+    /// Of a channel whose transfer of so many blocks begins to come.
+    pub fn new(source: EndpointId, channel: ChannelId, first: u32, missing: u32) -> RememberedChannel {
+        let (base, done, touched) = (first, 0, Time::ZERO);
+        RememberedChannel { source, channel, first, base, done, missing, touched }
     }
 
     /// Whether a block has come, or belongs to a transfer that has ended.
@@ -78,28 +74,28 @@ impl Connection {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Set {
     /// At most [`REMEMBERED_WAYS`].
-    ways: Vec<Connection>,
+    ways: Vec<RememberedChannel>,
     /// The way that is looked at first when another channel needs one.
     turn: u8,
 }
 
 /// All channels that are remembered.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Connections {
+pub(super) struct RememberedChannels {
     /// All of them, or none before the first channel: an idle unit is small.
     sets: Vec<Set>,
 }
 
-impl Connections {
+impl RememberedChannels {
     /// The state of a channel, if it is remembered.
     #[inline]
-    pub fn get(&self, name: (EndpointId, ChannelId)) -> Option<&Connection> {
+    pub fn get(&self, name: (EndpointId, ChannelId)) -> Option<&RememberedChannel> {
         self.sets.get(set_of(name))?.ways.iter().find(|way| way.is_of(name))
     }
 
     /// See [`get`](Self::get).
     #[inline]
-    pub fn get_mut(&mut self, name: (EndpointId, ChannelId)) -> Option<&mut Connection> {
+    pub fn get_mut(&mut self, name: (EndpointId, ChannelId)) -> Option<&mut RememberedChannel> {
         self.sets.get_mut(set_of(name))?.ways.iter_mut().find(|way| way.is_of(name))
     }
 
@@ -118,15 +114,15 @@ impl Connections {
     }
 
     /// Remembers a channel in such a way. Returns the channel that is forgotten for it.
-    pub fn put(&mut self, place: usize, connection: Connection) -> Option<(EndpointId, ChannelId)> {
+    pub fn put(&mut self, place: usize, channel: RememberedChannel) -> Option<(EndpointId, ChannelId)> {
         self.sets.resize_with(1 << SET_BITS, Set::default);
-        let Set { ways, turn } = &mut self.sets[set_of((connection.source, connection.channel))];
+        let Set { ways, turn } = &mut self.sets[set_of((channel.source, channel.channel))];
         *turn = ((place + 1) % REMEMBERED_WAYS) as u8;
         if place == ways.len() {
-            ways.push(connection);
+            ways.push(channel);
             return None;
         }
-        let forgotten = std::mem::replace(&mut ways[place], connection);
+        let forgotten = std::mem::replace(&mut ways[place], channel);
         Some((forgotten.source, forgotten.channel))
     }
 }
@@ -177,27 +173,27 @@ mod tests {
     #[test]
     fn channels_that_are_whole_make_way_in_turn() {
         let name = |number: u32| (EndpointId(number << 12), ChannelId(3));
-        let channel = |number| Connection::new(name(number), 7, 1, Time::ZERO);
-        let mut connections = Connections::default();
-        let add = |connections: &mut Connections, number| {
-            let way = connections.way_for(name(number), |_, _, _| false)?;
-            Some(connections.put(way, channel(number)))
+        let channel = |number| RememberedChannel::new(name(number).0, name(number).1, 7, 1);
+        let mut remembered = RememberedChannels::default();
+        let add = |remembered: &mut RememberedChannels, number| {
+            let way = remembered.way_for(name(number), |_, _, _| false)?;
+            Some(remembered.put(way, channel(number)))
         };
         for number in 0..REMEMBERED_WAYS as u32 {
-            assert_eq!(add(&mut connections, number), Some(None));
+            assert_eq!(add(&mut remembered, number), Some(None));
         }
-        assert_eq!(add(&mut connections, 90), None);
+        assert_eq!(add(&mut remembered, 90), None);
         // The first two to be whole make way, in the order of their ways.
         for number in [9, 4] {
-            assert!(connections.get_mut(name(number)).unwrap().block_done(7, Time::ZERO));
+            assert!(remembered.get_mut(name(number)).unwrap().block_done(7, Time::ZERO));
         }
-        assert!(connections.get(name(9)).unwrap().has(7) && !connections.get(name(8)).unwrap().has(7));
-        assert_eq!(add(&mut connections, 90), Some(Some(name(4))));
-        assert!(connections.get(name(4)).is_none() && connections.get(name(9)).is_some());
-        assert_eq!(add(&mut connections, 91), Some(Some(name(9))));
-        assert_eq!(add(&mut connections, 92), None);
+        assert!(remembered.get(name(9)).unwrap().has(7) && !remembered.get(name(8)).unwrap().has(7));
+        assert_eq!(add(&mut remembered, 90), Some(Some(name(4))));
+        assert!(remembered.get(name(4)).is_none() && remembered.get(name(9)).is_some());
+        assert_eq!(add(&mut remembered, 91), Some(Some(name(9))));
+        assert_eq!(add(&mut remembered, 92), None);
         // One that is silent does so where none is whole.
-        let way = connections.way_for(name(92), |source, _, _| source == name(5).0).unwrap();
-        assert_eq!(connections.put(way, channel(92)), Some(name(5)));
+        let way = remembered.way_for(name(92), |source, _, _| source == name(5).0).unwrap();
+        assert_eq!(remembered.put(way, channel(92)), Some(name(5)));
     }
 }
