@@ -8,9 +8,9 @@
 //!                  all cells of a block written ─► ACK;  all blocks of a transfer ─► notification
 //! ```
 //! A context exists from a block's first cell to its last: it is a bit per cell. Beside contexts the unit
-//! [remembers](super::remembered_channels) of the channels that send to it which blocks of the transfer under way
-//! have come, so that a block that is repeated because its acknowledgement was lost is acknowledged and not
-//! written again. Blocks that are refused or seen before are answered at their last cell; so is a block that
+//! [remembers](super::remembered_channels) of the channels that send to it which blocks of the transfer under
+//! way have come, so that a block that is repeated because its acknowledgement was lost is acknowledged and
+//! not written again. Blocks that are refused or seen before are answered at their last cell; so is a block that
 //! got its context in its midst, since senders that repeat in step could otherwise take the only one from
 //! each other for ever. A block that found no context gets its NACK when there is one, which is then kept for
 //! it: with few contexts blocks come one after the other, and most are sent twice. Otherwise blocks that are
@@ -455,10 +455,8 @@ impl ReceiveUnit {
     fn has_come(&mut self, arrival: &Arrival<'_>, cut: &Cut, parameters: &ReceiveParameters) -> Option<bool> {
         let Arrival { source, id: CellId { channel, transaction, .. }, transfer, tail, .. } = *arrival;
         let first = transfer.first;
-        let fresh = || RememberedChannel {
-            touched: tail,
-            ..RememberedChannel::new(source, channel, first, cut.blocks(transfer.bytes))
-        };
+        let blocks = cut.blocks(transfer.bytes);
+        let fresh = || RememberedChannel::new(source, channel, first, blocks).touched(tail);
         let Some(connection) = self.remembered.get_mut((source, channel)) else {
             let is_silent = |source, channel, touched: Time| {
                 let last = self.contexts.last_cell(source, channel).map_or(touched, |last| last.max(touched));

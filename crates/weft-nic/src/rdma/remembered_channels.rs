@@ -34,7 +34,7 @@ pub(super) struct RememberedChannel {
     /// Blocks of the transfer that have not come.
     missing: u32,
     /// The time at which its last block began to come, or was whole.
-    pub touched: Time,
+    touched: Time,
 }
 
 impl RememberedChannel {
@@ -42,6 +42,11 @@ impl RememberedChannel {
     pub fn new(source: EndpointId, channel: ChannelId, first: u32, missing: u32) -> RememberedChannel {
         let (base, done, touched) = (first, 0, Time::ZERO);
         RememberedChannel { source, channel, first, base, done, missing, touched }
+    }
+
+    /// The channel, whose last block begins to come at `now`.
+    pub fn touched(self, now: Time) -> RememberedChannel {
+        RememberedChannel { touched: now, ..self }
     }
 
     /// Whether a block has come, or belongs to a transfer that has ended.
