@@ -8,14 +8,15 @@
 //!                  all cells of a block written ─► ACK;  all blocks of a transfer ─► notification
 //! ```
 //! A context exists from a block's first cell to its last: it is a bit per cell. Beside contexts the unit
-//! [remembers](super::remembered_channels) of the channels that send to it which blocks of the transfer under
-//! way have come, so that a block that is repeated because its acknowledgement was lost is acknowledged and
-//! not written again. Blocks that are refused or seen before are answered at their last cell; so is a block that
-//! got its context in its midst, since senders that repeat in step could otherwise take the only one from
-//! each other for ever. A block that found no context gets its NACK when there is one, which is then kept for
-//! it: with few contexts blocks come one after the other, and most are sent twice. Otherwise blocks that are
-//! refused again and again would fill the links. At most [`WAITING_BLOCKS`] wait; beyond them a block is
-//! refused at its last cell, as is one whose channel finds no place among those that are remembered.
+//! [remembers](super::remembered_channels) of the channels that send to it which blocks of the transfer
+//! under way have come, so that a block that is repeated because its acknowledgement was lost is
+//! acknowledged and not written again. Blocks that are refused or seen before are answered at their last
+//! cell; so is a block that got its context in its midst, since senders that repeat in step could otherwise
+//! take the only one from each other for ever. A block that found no context gets its NACK when there is
+//! one, which is then kept for it: with few contexts blocks come one after the other, and most are sent
+//! twice. Otherwise blocks that are refused again and again would fill the links. At most [`WAITING_BLOCKS`]
+//! wait; beyond them a block is refused at its last cell, as is one whose channel finds no place among those
+//! that are remembered.
 //!
 //! Cells are counted in the order in which they come, when memory has answered their writes: no answer leaves
 //! before memory has answered for all cells that came before.
