@@ -13,7 +13,7 @@
 //   idle ─ post ─► ongoing ── NACK ──► negatively acknowledged ┼ clear ─► idle
 //     ▲             │  ▲ └─ give up ─► timed out ──────────────┘
 //     │             └──┘ repeat
-//     └─ an acknowledged channel is posted to again without further ado
+//     └─ a channel that is answered or timed out is posted to again without further ado
 //
 // From TR-488 §4.4: 64 interfaces of 4 channels, each in a page of its own; the states; the last store, of size and
 // destination, starts the engine; the packet carries the PDID that system software has set; timers in hardware. §5.1:

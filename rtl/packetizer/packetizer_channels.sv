@@ -8,7 +8,7 @@
 //   load ──┘
 //
 //   what      in state                       to                            and
-//   post      idle, acknowledged             ongoing
+//   post      any but ongoing               ongoing
 //   sent      ongoing, of this number        ongoing                       the timer runs
 //   answer    ongoing, of this number        acknowledged, or negatively   the timer stands
 //   due       ongoing, the timer has run off ongoing                       a repeat is started
@@ -218,7 +218,7 @@ module packetizer_channels #(
     repeat_valid = 1'b0;
     unique case (changing.what)
       POST:
-      if (channel.state inside {IDLE, ACKNOWLEDGED}) begin
+      if (channel.state != ONGOING) begin
         is_changed = 1'b1;
         changed = '{state: ONGOING, number: changing.number, default: '0};
       end

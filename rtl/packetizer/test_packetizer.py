@@ -290,6 +290,7 @@ async def the_table_of_states(dut):
     table = {
         (IDLE, "post"): ONGOING,
         (ACKNOWLEDGED, "post"): ONGOING,
+        (NEGATIVE, "post"): ONGOING,
         (ONGOING, "acknowledge"): ACKNOWLEDGED,
         (ONGOING, "refuse"): NEGATIVE,
         (NEGATIVE, "clear"): IDLE,

@@ -52,12 +52,12 @@ pub trait EdgePacketizer: Send {
     /// The turn of a packet has come, which has been answered before it could be repeated.
     fn drop_stale(&mut self, channel: ChannelId, message: u32, at: Time);
 
-    /// The tail of an answer has come: the state that the channel goes to, if to another. A refused channel
-    /// is cleared behind it.
+    /// The tail of an answer has come: the state that the channel goes to, if to another. The next message is
+    /// stored over one that was refused.
     fn answer(&mut self, answer: &SmallAnswer, at: Time) -> Option<ChannelState>;
 
-    /// The time for an answer is up soon behind `at`, when nothing can stop it any more. A channel that is
-    /// given up is cleared behind it.
+    /// The time for an answer is up soon behind `at`, when nothing can stop it any more. The next message is
+    /// stored over one that is given up.
     fn expire(&mut self, channel: ChannelId, message: u32, at: Time) -> ChannelExpiry;
 
     /// The time at which the engine has made a packet that a repetition has come before, as is known at `at`.

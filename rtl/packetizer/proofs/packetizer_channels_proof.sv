@@ -101,7 +101,7 @@ module packetizer_channels_proof #(
       if (dut.changing_valid) assert (dut.channel.state == state[dut.changing.channel]);
       if (change_valid)
         unique case (change_state)
-          Ongoing: assert (from == Idle || from == Acknowledged);
+          Ongoing: assert (from != Ongoing);
           Acknowledged, Refused, TimedOut: assert (from == Ongoing);
           default: assert (from == Refused || from == TimedOut);
         endcase

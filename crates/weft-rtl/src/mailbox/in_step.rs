@@ -183,6 +183,13 @@ impl BlockInStep for MailboxInStep {
         place.compare(cycle, "m_axi_awvalid", outputs.address_valid, expected.is_some().into())?;
         if let Some((_, expected)) = expected {
             place.compare(cycle, "m_axi_awaddr", outputs.address, expected.into())?;
+            for (signal, port, value) in self.ports.burst {
+                place.compare(cycle, signal, self.rtl.get(port), value)?;
+            }
+        }
+        if outputs.entry.valid != 0 {
+            let (port, all) = self.ports.strobes;
+            place.compare(cycle, "m_axi_wstrb", self.rtl.get(port), all)?;
         }
         Self::compare_words(place, cycle, &mut self.entry_words, &outputs.entry)?;
         if let Some(takes) = outputs.takes_header.filter(|_| !self.ports.answer_data.is_wide()) {

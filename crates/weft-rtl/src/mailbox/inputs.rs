@@ -1,6 +1,6 @@
 //! The inputs of the RTL of the mailbox, cycle by cycle.
 
-use super::{NAME, base};
+use super::{ENTRY, NAME, base};
 use crate::bus::{Bus, BusWords};
 use crate::library::{Instance, RtlError, RtlLibrary, RtlPort};
 use crate::ports::{RegisterPorts, reset};
@@ -28,6 +28,10 @@ pub(super) struct MailboxPorts {
     answer_last: RtlPort,
     aw_valid: RtlPort,
     aw_address: RtlPort,
+    /// What has one value beside each address: beats, bytes of a beat, and that they are next to each other.
+    pub burst: [(&'static str, RtlPort, u128); 3],
+    /// The bytes of a beat that are written: all.
+    pub strobes: (RtlPort, u128),
     w_valid: RtlPort,
     pub w_data: Bus,
     w_last: RtlPort,
@@ -102,8 +106,17 @@ impl MailboxPorts {
             rtl.set(rtl.port(always, 1)?, 1);
         }
         let port = |name: &str, bits| rtl.port(name, bits);
+        let bytes = bus / u8::BITS;
+        let of_burst =
+            |name: &'static str, bits, value: u64| Ok((name, port(name, bits)?, u128::from(value)));
         Ok(MailboxPorts {
             registers,
+            burst: [
+                of_burst("m_axi_awlen", 8, ENTRY / u64::from(bytes) - 1)?,
+                of_burst("m_axi_awsize", 3, bytes.trailing_zeros().into())?,
+                of_burst("m_axi_awburst", 2, 1)?,
+            ],
+            strobes: (port("m_axi_wstrb", bytes)?, (1 << bytes) - 1),
             net_valid: port("s_axis_net_tvalid", 1)?,
             net_ready: port("s_axis_net_tready", 1)?,
             net_data: Bus::of_network(port("s_axis_net_tdata", bus)?),

@@ -130,11 +130,7 @@ impl EdgePacketizer for PacketizerInPlace {
             let (channel, state) = outputs.change?;
             states.into_iter().find(|known| channel == index && number_of(*known) == state)
         };
-        let state = self.ahead(at, MOST_TO_CHANGE, NetworkTakes::InTurn, look);
-        if state == Some(ChannelState::NegativelyAcknowledged) {
-            self.inputs.clear(answer.channel, at, &self.clock);
-        }
-        state
+        self.ahead(at, MOST_TO_CHANGE, NetworkTakes::InTurn, look)
     }
 
     fn expire(&mut self, channel: ChannelId, message: u32, at: Time) -> ChannelExpiry {
@@ -144,10 +140,7 @@ impl EdgePacketizer for PacketizerInPlace {
                 self.inputs.made(channel, message, made);
                 ChannelExpiry::Repeated(self.clock.edge(made))
             }
-            None => {
-                self.inputs.clear(channel, at, &self.clock);
-                ChannelExpiry::GivenUp
-            }
+            None => ChannelExpiry::GivenUp,
         }
     }
 

@@ -44,10 +44,9 @@ impl PacketizerInStep {
         let by = edge(&self.place.clock, at) + MOST_LATE;
         let channel = change.channel;
         match change.input {
-            // Expected as it is stored; and no change.
-            ChannelInput::Post | ChannelInput::Repeat => return,
+            // Expected as it is stored; and no change. The RTL has what was answered until the next post.
+            ChannelInput::Post | ChannelInput::Repeat | ChannelInput::Clear => return,
             ChannelInput::Acknowledge | ChannelInput::Refuse | ChannelInput::GiveUp => {}
-            ChannelInput::Clear => self.inputs.clear(channel, at, &self.place.clock),
         }
         self.expect_state(channel, by, change.to);
     }

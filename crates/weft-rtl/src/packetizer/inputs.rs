@@ -2,8 +2,7 @@
 //!
 //! The last store of a parcel, its descriptor, is on the bus in the cycle that ends with the edge at which
 //! the model has it in the block. The network takes a packet in the cycle in which the model's does, and not
-//! before. The library's answer to a refused or given up packet, a store that clears the channel, comes a few
-//! cycles later.
+//! before.
 
 use super::NAME;
 use crate::library::{Instance, RtlError, RtlLibrary, RtlPort};
@@ -18,13 +17,10 @@ use weft_units::{Clock, EndpointId, Time};
 
 /// Registers of the system behind the pages of processes.
 const SYSTEM: u32 = 1 << 18;
-/// The places of a page: descriptor of a channel, and of the stores that clear one.
+/// The place of a channel's descriptor.
 const DESCRIPTOR: u32 = 0x40;
-const CLEAR: u32 = 0x900;
 /// Cycles after which the block is at rest, where nothing comes and no answer is awaited.
 const REST: u64 = 40;
-/// Cycles from a failure to the store that clears the channel.
-const CLEARED_AFTER: u64 = 6;
 /// The states of channels that are answered, as the RTL numbers them: acknowledged, refused, timed out.
 const ANSWERED: std::ops::RangeInclusive<u128> = 2..=4;
 
@@ -228,13 +224,6 @@ impl PacketizerInputs {
         self.held[index] = Some(small);
     }
 
-    /// A channel is cleared, after it has failed at `at`.
-    pub fn clear(&mut self, channel: ChannelId, at: Time, clock: &Clock) {
-        let cycle = edge(clock, at) + CLEARED_AFTER;
-        let address = u32::from(channel.interface) << 12 | CLEAR | u32::from(channel.channel) << 4;
-        self.patient_stores.push_back(PageStore { cycle, address, data: 0, number: 0 });
-    }
-
     /// The engine has made a packet by this cycle, and not by that of which it was said before.
     pub fn made(&mut self, channel: ChannelId, message: u32, cycle: u64) {
         let is_it = |made: &&mut MadePacket| (made.channel, made.message) == (channel, message);
@@ -273,8 +262,7 @@ impl PacketizerInputs {
     /// Whether a store gives an interface to a domain of which channels are ongoing.
     fn must_wait(&self, store: &PageStore) -> bool {
         let first = usize::from(store.interface()) * self.channels as usize;
-        let is_of_system = store.address & SYSTEM != 0;
-        is_of_system && self.ongoing.range(first..first + self.channels as usize).next().is_some()
+        self.ongoing.range(first..first + self.channels as usize).next().is_some()
     }
 
     /// The next cycle in which something comes or is awaited; `None`: the block is idle.
