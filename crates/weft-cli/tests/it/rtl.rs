@@ -314,6 +314,24 @@ fn an_incast_is_the_models_in_step_and_in_its_place() {
     }
 }
 
+/// Catches a message that the RTL drops because the one before it in its channel was refused as damaged.
+#[test]
+fn messages_behind_refused_ones_are_the_models() {
+    let Some(library) = library("") else { return };
+    let run = |options: &[&str]| {
+        let mut weft = Command::new(env!("CARGO_BIN_EXE_weft"));
+        weft.args(["osu", "mbw_mr", "-m", "exanest", "--ranks", "8", "--ppn", "4", "--sizes", "8", "--json"])
+            .args(["--iterations", "5", "--set", "faults=[{corrupt=3000}]"])
+            .args(options);
+        let output = weft.env("WEFT_RTL_LIBRARY", &library).output().unwrap();
+        assert!(output.status.success(), "{options:?}: {}", text(&output.stderr));
+        rows(&serde_json::from_slice(&output.stdout).unwrap())
+    };
+    let models = run(&[]);
+    assert_eq!(run(&["--rtl", "packetizer"]), models);
+    assert_eq!(run(&["--rtl", "packetizer,mailbox", "--rtl-drive"]), models);
+}
+
 /// Catches a mailbox with buses of 512 bits that is not the model's, for packets of all lengths; and a
 /// packetizer of another clock that is taken for one of this machine.
 #[test]

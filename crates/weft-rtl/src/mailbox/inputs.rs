@@ -28,7 +28,7 @@ pub(super) struct MailboxPorts {
     answer_last: RtlPort,
     aw_valid: RtlPort,
     aw_address: RtlPort,
-    /// What has one value beside each address: beats, bytes of a beat, and that they are next to each other.
+    /// Signals of one value beside each address: beats, bytes of a beat, and that they follow each other.
     pub burst: [(&'static str, RtlPort, u128); 3],
     /// The bytes of a beat that are written: all.
     pub strobes: (RtlPort, u128),
