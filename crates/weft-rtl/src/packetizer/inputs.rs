@@ -119,8 +119,8 @@ pub(super) struct PacketizerInputs {
     pub cycle: u64,
     rests_from: u64,
     stores: VecDeque<PageStore>,
-    /// Stores that may come later than they are due: they give way to those above.
-    patient_stores: VecDeque<PageStore>,
+    /// Stores that give interfaces to domains: they may come later than they are due, and give way to others.
+    openings: VecDeque<PageStore>,
     answers: VecDeque<BusWord>,
     made: VecDeque<MadePacket>,
     sending: VecDeque<Sending>,
@@ -168,7 +168,7 @@ impl PacketizerInputs {
             cycle: 0,
             rests_from: 0,
             stores: VecDeque::new(),
-            patient_stores: VecDeque::new(),
+            openings: VecDeque::new(),
             answers: VecDeque::new(),
             made: VecDeque::new(),
             sending: VecDeque::new(),
@@ -192,7 +192,7 @@ impl PacketizerInputs {
         let address = SYSTEM | u32::from(interface) << 12;
         let before = self.stores.iter().filter(|store| store.interface() == interface);
         let cycle = before.map(|store| store.cycle + 1).max().unwrap_or(0).max(cycle);
-        self.patient_stores.push_back(PageStore { cycle, address, data: domain.0.into(), number: 0 });
+        self.openings.push_back(PageStore { cycle, address, data: domain.0.into(), number: 0 });
     }
 
     /// A process of the endpoint stores a parcel: its payload, and then its descriptor in the cycle that ends
@@ -259,7 +259,7 @@ impl PacketizerInputs {
         self.answers.push_back(BusWord { cycle: behind.saturating_sub(1), data: footer, last: true });
     }
 
-    /// Whether a store gives an interface to a domain of which channels are ongoing.
+    /// Whether channels of the interface of a store are ongoing.
     fn must_wait(&self, store: &PageStore) -> bool {
         let first = usize::from(store.interface()) * self.channels as usize;
         self.ongoing.range(first..first + self.channels as usize).next().is_some()
@@ -270,7 +270,7 @@ impl PacketizerInputs {
         if !self.ongoing.is_empty() || self.cycle < self.rests_from {
             return Some(self.cycle);
         }
-        let stores = [&self.stores, &self.patient_stores];
+        let stores = [&self.stores, &self.openings];
         let stores = stores.into_iter().filter_map(|stores| stores.iter().map(|store| store.cycle).min());
         let answer = self.answers.front().map(|word| word.cycle);
         let sending = self.sending.front().map(|sending| sending.from);
@@ -287,8 +287,8 @@ impl PacketizerInputs {
     ) -> PacketizerOutputs {
         let urgent = self.stores.front().copied().filter(|store| store.cycle <= cycle);
         let may_come = |store: &PageStore| store.cycle <= cycle && !self.must_wait(store);
-        let patient = self.patient_stores.iter().position(may_come);
-        let store = urgent.or_else(|| self.patient_stores.get(patient?).copied());
+        let opening = self.openings.iter().position(may_come);
+        let store = urgent.or_else(|| self.openings.get(opening?).copied());
         let answer = self.answers.front().copied().filter(|word| word.cycle <= cycle);
         let in_turn = |sending: &Sending| sending.from <= cycle && sending.use_of_it != PacketUse::Stale;
         let ready = takes == NetworkTakes::All || self.sending.front().is_some_and(in_turn);
@@ -306,8 +306,8 @@ impl PacketizerInputs {
         if let Some(store) = store
             && ports.pages.is_ready(rtl)
         {
-            match patient.filter(|_| urgent.is_none()) {
-                Some(place) => drop(self.patient_stores.remove(place)),
+            match opening.filter(|_| urgent.is_none()) {
+                Some(place) => drop(self.openings.remove(place)),
                 None => drop(self.stores.pop_front()),
             }
             if store.address & (SYSTEM | 0xFF) == DESCRIPTOR && urgent.is_some() {
