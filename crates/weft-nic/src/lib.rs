@@ -52,8 +52,8 @@ pub use capability::{
 };
 pub use communication_ip::{CommunicationIpNic, CommunicationIpParameters, CommunicationIpTimer};
 pub use exanet::{
-    Announcement, CheckParameters, Class, ExanetNic, ExanetParameters, ExanetTimer, Header, MessageFields,
-    SimulationWords, TokenWhenAcknowledged, wire,
+    Announcement, CheckParameters, Class, ExanetNic, ExanetParameters, ExanetTimer, Header, MemoryBlocks,
+    MessageFields, SimulationWords, TokenWhenAcknowledged, wire,
 };
 pub use failure::{Failure, FailureReason};
 pub use host::{

@@ -50,6 +50,7 @@ pub use announcement::{Announcement, MessageFields, SimulationWords};
 pub use check::CheckParameters;
 pub use class::Class;
 pub use header::Header;
+pub use node::MemoryBlocks;
 pub use options::TokenWhenAcknowledged;
 pub use parameters::ExanetParameters;
 

@@ -67,7 +67,7 @@ pub struct Hardware<H: Host> {
 
 /// The blocks on the way to the host's memory.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct MemoryBlocks {
+pub struct MemoryBlocks {
     pub(super) port: HostPort,
     pub(super) channel: MemoryChannel,
     pub(super) iommu: Iommu,
@@ -75,7 +75,7 @@ pub(super) struct MemoryBlocks {
 
 impl MemoryBlocks {
     /// The way to memory for one call of a block.
-    pub(super) fn path<'a>(&'a mut self, parameters: &'a ExanetParameters) -> MemoryPath<'a> {
+    pub fn path<'a>(&'a mut self, parameters: &'a ExanetParameters) -> MemoryPath<'a> {
         MemoryPath {
             port: &mut self.port,
             port_parameters: &parameters.host_port,

@@ -4,16 +4,13 @@
 use crate::Bench;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
-use weft_nic::ExanetParameters;
 use weft_nic::allreduce::{
     AllreduceParameters, AllreduceRequest, DataType, Module, ModuleCallbacks, ModuleContext, ModulePacket,
     ModulePacketKind, ModuleState, Operation, OperationId,
 };
-use weft_nic::host_port::HostPort;
-use weft_nic::iommu::Iommu;
-use weft_nic::memory::MemoryChannel;
 use weft_nic::memory_path::MemoryPath;
 use weft_nic::ports::{Crossing, ModuleCrossing, PacketOfModule};
+use weft_nic::{ExanetParameters, MemoryBlocks};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// Modules: four boards of four.
@@ -62,9 +59,7 @@ struct Call {
 #[derive(Default)]
 struct Node {
     module: Module,
-    port: HostPort,
-    memory: MemoryChannel,
-    iommu: Iommu,
+    memory: MemoryBlocks,
     /// The number of the operation that it is in.
     number: usize,
     /// Packets in the order in which they are due.
@@ -221,15 +216,8 @@ impl Stimulus<'_> {
         call: impl FnOnce(&mut Module, &mut MemoryPath<'_>, &mut ModuleContext<'_, Asked<'_>>),
     ) {
         let (parameters, allreduce) = (self.parameters, self.allreduce);
-        let Node { module, port, memory, iommu, .. } = &mut self.nodes[node as usize];
-        let mut path = MemoryPath {
-            port,
-            port_parameters: &parameters.host_port,
-            memory,
-            memory_parameters: &parameters.memory,
-            iommu,
-            iommu_parameters: &parameters.iommu,
-        };
+        let Node { module, memory, .. } = &mut self.nodes[node as usize];
+        let mut path = memory.path(parameters);
         let mut asked = Asked {
             parameters: allreduce,
             crossed: Vec::new(),

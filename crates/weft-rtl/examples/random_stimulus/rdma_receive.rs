@@ -4,18 +4,14 @@
 
 use crate::{Bench, Bins};
 use std::collections::BTreeMap;
-use weft_nic::ExanetParameters;
 use weft_nic::gvas::Pdid;
-use weft_nic::host_port::HostPort;
-use weft_nic::iommu::Iommu;
-use weft_nic::memory::MemoryChannel;
-use weft_nic::memory_path::MemoryPath;
 use weft_nic::ports::{CellArrival, Crossing};
 use weft_nic::rdma::{
     Answer, Arrival, CellId, CellOutcome, ChannelId, Descriptor, EngineContext, LateCell, Location, Rdma,
     RdmaCallbacks, RdmaPacket, Refusal, Reply, Task, TransferError, TransferHeader,
 };
 use weft_nic::segmentation::Cut;
+use weft_nic::{ExanetParameters, MemoryBlocks};
 use weft_units::{Address, Bytes, EndpointId, Span, Time};
 
 /// Interfaces of processes.
@@ -86,9 +82,7 @@ struct Stimulus<'a> {
     bench: &'a mut Bench,
     parameters: ExanetParameters,
     rdma: Rdma,
-    port: HostPort,
-    memory: MemoryChannel,
-    iommu: Iommu,
+    memory: MemoryBlocks,
     /// The next transaction of each channel, and the transfer that it sends.
     transactions: BTreeMap<Name, u32>,
     flows: BTreeMap<Name, Flow>,
@@ -112,9 +106,7 @@ pub(crate) fn run(bench: &mut Bench, parameters: &ExanetParameters, end: Time) -
         bench,
         parameters: *parameters,
         rdma: Rdma::default(),
-        port: HostPort::default(),
-        memory: MemoryChannel::default(),
-        iommu: Iommu::default(),
+        memory: MemoryBlocks::default(),
         transactions: BTreeMap::new(),
         flows: BTreeMap::new(),
         most: 8,
@@ -188,7 +180,7 @@ impl Stimulus<'_> {
     fn reset(&mut self) {
         self.bench.reset();
         self.rdma = Rdma::default();
-        (self.port, self.memory) = (HostPort::default(), MemoryChannel::default());
+        self.memory = MemoryBlocks::default();
         (self.pending, self.takes_from) = (0, self.link_free);
         self.flows.clear();
         self.open();
@@ -265,16 +257,9 @@ impl Stimulus<'_> {
     /// A cell comes.
     fn cell(&mut self, name: Name, id: CellId, bytes: Bytes, (head, tail): (Time, Time)) {
         let damaged = self.bench.in_thousand(4);
-        let Stimulus { parameters, rdma, port, memory, iommu, flows, .. } = &mut *self;
+        let Stimulus { parameters, rdma, memory, flows, .. } = &mut *self;
         let Some(flow) = flows.get_mut(&name) else { return };
-        let mut path = MemoryPath {
-            port,
-            port_parameters: &parameters.host_port,
-            memory,
-            memory_parameters: &parameters.memory,
-            iommu,
-            iommu_parameters: &parameters.iommu,
-        };
+        let mut path = memory.path(parameters);
         let mut callbacks = Receiver;
         let mut context =
             EngineContext { now: tail, parameters: &parameters.rdma, callbacks: &mut callbacks };

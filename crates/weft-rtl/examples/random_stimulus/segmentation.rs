@@ -8,12 +8,8 @@ use crate::{Bench, Bins};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use weft_fabric::ClassTag;
-use weft_nic::ExanetParameters;
 use weft_nic::gvas::Pdid;
-use weft_nic::host_port::{HostPort, HostPortParameters};
-use weft_nic::iommu::Iommu;
 use weft_nic::mailbox::{Envelope, Refusal as RequestRefusal, VERDICT_CYCLES};
-use weft_nic::memory::{MemoryChannel, MemoryParameters};
 use weft_nic::memory_path::MemoryPath;
 use weft_nic::packetizer;
 use weft_nic::ports::{Arrival, BlockReply, Crossing, SmallPacket, Verdict};
@@ -22,6 +18,7 @@ use weft_nic::rdma::{
     RdmaPacket, Refusal, Task, TransferError, TransferHeader,
 };
 use weft_nic::server::Server;
+use weft_nic::{ExanetParameters, MemoryBlocks};
 use weft_units::{Address, Bytes, EndpointId, Span, Time};
 
 /// Pages, each of an interface.
@@ -107,13 +104,9 @@ impl RdmaCallbacks for Asked {
 
 struct Stimulus<'a> {
     bench: &'a mut Bench,
-    parameters: &'a ExanetParameters,
-    port_parameters: HostPortParameters,
-    memory_parameters: MemoryParameters,
+    parameters: ExanetParameters,
     rdma: Rdma,
-    port: HostPort,
-    memory: MemoryChannel,
-    iommu: Iommu,
+    memory: MemoryBlocks,
     /// By time; of one time in the order in which the network has them; then as they were planned.
     later: BinaryHeap<Reverse<(Time, u128, u64, Later)>>,
     order: u64,
@@ -142,13 +135,9 @@ pub(crate) fn run(bench: &mut Bench, parameters: &ExanetParameters, end: Time) -
     let begin = bench.clock.edge(1200);
     let mut stimulus = Stimulus {
         bench,
-        parameters,
-        port_parameters: parameters.host_port,
-        memory_parameters: parameters.memory,
+        parameters: *parameters,
         rdma: Rdma::default(),
-        port: HostPort::default(),
-        memory: MemoryChannel::default(),
-        iommu: Iommu::default(),
+        memory: MemoryBlocks::default(),
         later: BinaryHeap::new(),
         order: 0,
         tasks: BTreeMap::new(),
@@ -202,14 +191,7 @@ impl Stimulus<'_> {
         call: impl FnOnce(&mut Rdma, &mut MemoryPath<'_>, &mut EngineContext<'_, Asked>) -> R,
     ) -> R {
         let mut asked = Asked::default();
-        let mut path = MemoryPath {
-            port: &mut self.port,
-            port_parameters: &self.port_parameters,
-            memory: &mut self.memory,
-            memory_parameters: &self.memory_parameters,
-            iommu: &mut self.iommu,
-            iommu_parameters: &self.parameters.iommu,
-        };
+        let mut path = self.memory.path(&self.parameters);
         let mut context = EngineContext { now, parameters: &self.parameters.rdma, callbacks: &mut asked };
         let result = call(&mut self.rdma, &mut path, &mut context);
         let Asked { wakes, crossed, changes, ended, timeouts } = asked;
@@ -327,7 +309,7 @@ impl Stimulus<'_> {
         self.at(now + gap, Later::Post);
         if self.bench.in_thousand(2) {
             let round_trip = [125, 125, 225, 400, 800, 1600][self.bench.below(6) as usize];
-            self.port_parameters.round_trip = Span::from_ns(round_trip);
+            self.parameters.host_port.round_trip = Span::from_ns(round_trip);
         }
         self.drains = self.rdma.under_way() > if self.drains { 20 } else { 250 };
         if self.drains {
@@ -337,7 +319,8 @@ impl Stimulus<'_> {
         let to = EndpointId(1000 + self.bench.below(9) as u32);
         let mut descriptor = self.descriptor(page, to);
         let bytes = self.parameters.rdma.send.descriptor;
-        descriptor.posted = self.port.store(now, bytes, &self.port_parameters).ended;
+        descriptor.posted =
+            self.memory.path(&self.parameters).port.store(now, bytes, &self.parameters.host_port).ended;
         self.call(now, |rdma, _, context| rdma.post(page, ChannelKind::Write, descriptor, context));
     }
 
@@ -443,10 +426,9 @@ impl Stimulus<'_> {
         if ends.iter().any(|end| self.ends.range(end - 2..=end + 2).next().is_some()) {
             return self.at(clock.edge_after(now), Later::Send);
         }
-        let parameters = &self.parameters.rdma.send;
         let taken = self.call(now, |rdma, path, context| {
             let taken = rdma.take_outgoing(context);
-            if rdma.may_fetch(parameters) {
+            if rdma.may_fetch(&context.parameters.send) {
                 rdma.refill(path, context);
             }
             taken
