@@ -25,6 +25,8 @@ use weft_units::{EndpointId, Time};
 const CLIENT_BEHIND_TAIL: u64 = 2;
 /// Cycles by which questions, answers and the word of a failure may be behind the model.
 pub(super) const MOST_LATE: u64 = 64;
+/// Words of the table that a lookup reads: the pairs of a board.
+const TABLE_WORDS: u64 = 2;
 /// Cycles from the request of a lookup that the model has none of to the answer to it.
 const LATE_LOOKUP: u64 = 3;
 
@@ -33,6 +35,7 @@ struct ReadRequest {
     cycle: u64,
     is_table: bool,
     address: u64,
+    words: u64,
 }
 
 /// A write to memory.
@@ -86,7 +89,8 @@ impl AllreduceInStep {
         } else if self.vectors.is_looked_up_for(packet) {
             let board = self.vectors.board_of(packet.other);
             let address = TABLE_AT + 32 * u64::from(board.number);
-            self.requests.push_back(ReadRequest { cycle: self.edge(from), is_table: true, address });
+            let cycle = self.edge(from);
+            self.requests.push_back(ReadRequest { cycle, is_table: true, address, words: TABLE_WORDS });
             self.inputs.look_up(&board.members, due_cycle);
         }
         let vector = self.vectors.sent(packet, values);
@@ -138,18 +142,20 @@ impl AllreduceInStep {
     }
 
     fn compare_requests(&mut self, cycle: u64, outputs: &AllreduceOutputs) -> Result<(), Difference> {
-        let AllreduceOutputs { ar_valid, ar_id, ar_address, .. } = *outputs;
+        let AllreduceOutputs { ar_valid, ar_id, ar_address, ar_length, .. } = *outputs;
         let place = &self.place;
         if let Some(request) = self.requests.front().filter(|request| request.cycle <= cycle) {
             place.compare(cycle, "m_axi_arvalid", ar_valid, 1)?;
             place.compare(cycle, "m_axi_arid", ar_id, request.is_table.into())?;
             place.compare(cycle, "m_axi_araddr", ar_address, request.address.into())?;
+            place.compare(cycle, "m_axi_arlen", ar_length, (request.words - 1).into())?;
             self.requests.pop_front();
             return Ok(());
         }
         if ar_valid != 0 {
             let may_ask = ar_id != 0 && self.late_lookups.pop_front().is_some();
             place.compare(cycle, "m_axi_arvalid", 1, may_ask.into())?;
+            place.compare(cycle, "m_axi_arlen", ar_length, (TABLE_WORDS - 1).into())?;
             let members = self.vectors.own_board();
             self.inputs.look_up(&members, cycle + LATE_LOOKUP);
         }
@@ -171,6 +177,7 @@ impl AllreduceInStep {
         }
         if aw_valid != 0 {
             place.compare(cycle, "m_axi_awaddr", aw_address, write.address.into())?;
+            place.compare(cycle, "m_axi_awlen", outputs.aw_length + 1, write.words.len() as u128)?;
             write.has_address = true;
         }
         if w_valid == 0 || cycle < write.taken_from {
@@ -235,12 +242,9 @@ impl BlockInStep for AllreduceInStep {
         match crossing {
             ModuleCrossing::Programmed { module, fetched, values } => {
                 self.inputs.program(module, now);
-                self.requests.push_back(ReadRequest {
-                    cycle: now,
-                    is_table: false,
-                    address: vector_at(module.id),
-                });
                 let vector = self.vectors.program(module, values.as_deref());
+                let (address, words) = (vector_at(module.id), memory_words(&vector).len() as u64);
+                self.requests.push_back(ReadRequest { cycle: now, is_table: false, address, words });
                 self.inputs.fetch(&vector, self.edge(*fetched));
             }
             ModuleCrossing::Made { packet, from, due, values } => {
