@@ -18,10 +18,23 @@ fn built() -> PathBuf {
 pub fn library(folder: &str) -> Option<PathBuf> {
     let path = built().join(folder).join("libweft_rtl.so");
     if path.exists() {
+        require_current();
         return Some(path);
     }
     skip("libweft_rtl.so is not built; make rtl-tools rtl");
     None
+}
+
+/// Fails where the library is of other sources than those of the tree: weft finds it by itself, and refuses
+/// it with the mend.
+fn require_current() {
+    let words = ["osu", "latency", "-m", "exanest", "--from", "M1QAF1", "--to", "M1QAF2", "--sizes", "0"];
+    let mut weft = Command::new(env!("CARGO_BIN_EXE_weft"));
+    weft.args(words)
+        .args(["--iterations", "1", "--quiet", "--rtl", "mailbox"])
+        .env_remove("WEFT_RTL_LIBRARY");
+    let output = weft.output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
 }
 
 /// Latency between two FPGAs of a board, with these options.
