@@ -372,7 +372,8 @@ async def random_transfers_under_back_pressure(dut):
     faulted: deque[tuple[int, int]] = deque()
     later: list[tuple[int, Transfer, int, int]] = []
     ended, cells, last_channel = 0, 0, -1
-    sizes: list[int] = []
+    # All of them before any comes again.
+    sizes = random.sample(SIZES, len(SIZES))
     async for cycle in setup.bench.cycles(CYCLES):
         if cycle % 1024 == 0:
             setup.stores.idle, setup.sink.busy, setup.answers.idle, memory.busy = (
