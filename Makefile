@@ -57,6 +57,7 @@ rtl: $(STAMPS)/rtl ## Build the libweft_rtl.so of weft --rtl; lint, prove, test 
 	$(RTL_PYTHON) rtl/run.py library
 	$(RTL_PYTHON) rtl/run.py lint
 	$(RTL_PYTHON) rtl/run.py prove
+	$(RTL_PYTHON) rtl/run.py unknown
 	$(RTL_PYTHON) rtl/run.py test
 	$(RTL_PYTHON) rtl/run.py synthesis
 

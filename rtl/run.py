@@ -2,10 +2,11 @@
 """Builds libweft_rtl.so of the RTL, formats and lints it, proves, tests and synthesizes it.
 
 Usage: run.py [--cycles N] [--pairs N] [--seed N] [--filter REGEX] [--write]
-              library|format|lint|prove|test|synthesis|check|random [BLOCK …]
+              library|format|lint|prove|test|unknown|synthesis|check|random [BLOCK …]
 
 check is lint, proofs and test, for tools/test.py: where the tools are missing, it is skipped and says so.
-They are installed by `make rtl-tools`. random runs the library beside the model in Rust.
+They are installed by `make rtl-tools`. random runs the library beside the model in Rust. unknown simulates
+with X. What is done to several blocks is done to as many at a time as there are cores.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import library
@@ -85,8 +87,7 @@ def test(block: Block, arguments: argparse.Namespace) -> int:
     program = RTL / block.name / f"test_{block.name}.cpp"
     if program.exists():
         return test_in_cpp(block, program, arguments)
-    failed = unknown.check(block)
-    return failed + sum(test_in_python(block, variant, arguments) for variant in block.variants)
+    return sum(test_in_python(block, variant, arguments) for variant in block.variants)
 
 
 def test_in_python(block: Block, variant: str, arguments: argparse.Namespace) -> int:
@@ -161,7 +162,7 @@ def random(block: Block, arguments: argparse.Namespace) -> int:
 
 def missing(what: str) -> int:
     """Says that the tools are missing, which is no failure of a check."""
-    if what not in ("check", "random", "synthesis"):
+    if what not in ("check", "random", "synthesis", "unknown"):
         print("the tools for RTL are missing: make rtl-tools", file=sys.stderr)
         return 2
     line = f"skipped: RTL, {what}: its tools are not installed; make rtl-tools\n"
@@ -183,7 +184,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="the table of the page, for synthesis")
     parser.add_argument("--json", action="store_true", help="the speed, for make bench")
     parser.add_argument("--profile", default="quick", help="of cargo, for random")
-    whats = ["library", "format", "lint", "prove", "test", "synthesis", "check", "random"]
+    whats = ["library", "format", "lint", "prove", "test", "unknown", "synthesis", "check", "random"]
     parser.add_argument("what", choices=whats)
     parser.add_argument("blocks", nargs="*", choices=[[], *BLOCKS], metavar="BLOCK")
     arguments = parser.parse_args()
@@ -213,14 +214,46 @@ def do(arguments: argparse.Namespace, blocks: list[Block]) -> int:
         if not (BUILD / "libweft_rtl.so").exists():
             return missing(arguments.what)
         return sum(random(block, arguments) for block in blocks if block.stimulus)
+    if len(blocks) > 1:
+        return side_by_side(arguments, blocks)
+    [block] = blocks
+    if arguments.what == "unknown":
+        return unknown.check(block)
+    failed = 0
+    if arguments.what in ("check", "lint"):
+        failed += lint(block)
+    if arguments.what in ("check", "prove"):
+        failed += proofs.check(RTL / block.name, block.sources)
+    if arguments.what in ("check", "test"):
+        failed += test(block, arguments)
+    return failed
+
+
+def side_by_side(arguments: argparse.Namespace, blocks: list[Block]) -> int:
+    """Does what is asked for to each block in a process of its own. Returns how many of them fail."""
+    options = [
+        "--cycles",
+        str(arguments.cycles),
+        "--pairs",
+        str(arguments.pairs),
+        "--seed",
+        str(arguments.seed),
+    ]
+    options += ["--filter", arguments.filter] if arguments.filter else []
+
+    def run(block: Block) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, __file__, *options, arguments.what, block.name]
+        return subprocess.run(
+            command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+
     failed = 0
     if arguments.what in ("check", "prove"):
-        failed += proofs.check(blocks)
-    for block in blocks:
-        if arguments.what in ("check", "lint"):
-            failed += lint(block)
-        if arguments.what in ("check", "test"):
-            failed += test(block, arguments)
+        failed += proofs.check(RTL / "common", sorted((RTL / "common").glob("*.sv")))
+    with ThreadPoolExecutor(os.cpu_count()) as cores:
+        for done in cores.map(run, blocks):
+            print(done.stdout, end="", flush=True)
+            failed += bool(done.returncode)
     return failed
 
 

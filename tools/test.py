@@ -217,6 +217,7 @@ LONG = [
         Check(f"RTL from state {seed}", [sys.executable, "rtl/run.py", "--seed", str(seed), "check"])
         for seed in (11, 12, 13)
     ),
+    Check("RTL from an unknown state", [sys.executable, "rtl/run.py", "unknown"]),
     Check("RTL beside the model, 10^7", [sys.executable, "rtl/run.py", "--cycles", "10000000", "random"]),
     Check("synthesis of the RTL", [sys.executable, "rtl/run.py", "synthesis"]),
     Check("scenarios in full", SCENARIOS_IN_FULL),
