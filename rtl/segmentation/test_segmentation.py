@@ -92,7 +92,7 @@ async def outstanding_bursts_saturate_the_path(dut):
     """Catches bursts that wait for each other: the rate by bursts under way and round trip (§4.2)."""
     setup = Setup(dut, 3)
     await setup.start()
-    engine, words, megahertz = setup.pace(CELL), CELL // setup.memory.word, {1: 150, 4: 200}[setup.lanes]
+    engine, beats, megahertz = setup.pace(CELL), CELL // setup.memory.word, {1: 150, 4: 200}[setup.lanes]
     for nanoseconds in [100, 150, 225, 600]:
         latency = -(-nanoseconds * megahertz // 1000)
         rates = []
@@ -110,8 +110,8 @@ async def outstanding_bursts_saturate_the_path(dut):
             await setup.change(FINISHED)
             assert setup.memory.most_outstanding == most
             # From a request to the next that takes its place: a round trip and the words of a burst.
-            period = max(engine, (latency + 1 + words) / most)
-            pace = (begun[-1] - begun[16]) / 47
+            period = max(engine, (latency + 1 + beats) / most)
+            pace = (begun[-1] - begun[15]) / 48
             what = f"{nanoseconds} ns, {most} bursts: {pace} cycles a cell, not {period}"
             assert abs(pace - period) < 1, what
             rates.append(f"{most}: {CELL * 8 * megahertz / pace / 1000:.2f} Gb/s")
@@ -468,7 +468,7 @@ async def random_transfers_under_back_pressure(dut):
             if is_request or channel not in busy:
                 sizes = sizes or random.sample(all_sizes + 4 * all_sizes[:8], len(all_sizes) + 32)
                 size = sizes.pop()
-                source = setup.whole(random.choice([0, 0xF10, random.randrange(1 << 34)]))
+                source = setup.whole(random.choice([0, 0xF00 + setup.memory.word, random.randrange(1 << 34)]))
                 node, interface = random.randrange(1 << 22), random.randrange(2048)
                 address = setup.whole(random.randrange(1 << 38))
                 transfer = Transfer(channel, source, size, node, interface, address)
