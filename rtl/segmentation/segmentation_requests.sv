@@ -19,9 +19,9 @@
 //
 // Cycles: one request at a time. A footer that is on the bus in cycle n - 1 has its channel posted to the agent and the
 // header of its answer on the bus in cycle n + 4, and the read of its first cell in cycle n + 11; the next header is
-// taken in cycle n + 6 at the earliest, or n + 5 over 512 bits. A channel counts as free that the agent has freed in cycle n - 1 or before.
-// Where the agent does not take posts, and its queue is full, a request that is accepted waits in STORE, and its answer
-// with it.
+// taken in cycle n + 6 at the earliest, or n + 5 over 512 bits. A channel counts as free that the agent has freed in
+// cycle n - 1 or before. Where the agent does not take posts, and its queue is full, a request that is accepted waits in
+// STORE, and its answer with it.
 
 `default_nettype none
 
@@ -99,9 +99,8 @@ module segmentation_requests
   if (DATA_WIDTH == 128) begin : g_words
     wire has_its_words = header.size == 10'(RequestBytes) && words == 2'd2;
     assign footer = footer_t'(net_data);
-    assign is_request = crc_footer(
-        crc, net_data[127:32]
-    ) == footer.check && has_its_words && header.kind == READ_REQUEST;
+    wire [31:0] check = crc_footer(crc, net_data[127:32]);
+    assign is_request = check == footer.check && has_its_words && header.kind == READ_REQUEST;
 
     always_ff @(posedge clk) if (taken && state == BODY && !net_last && !words[1]) descriptor[words[0]] <= net_data;
   end else begin : g_bus
@@ -109,9 +108,9 @@ module segmentation_requests
     wire header_t its_header = state == HEADER ? first : header;
     wire [1:0] place = 2'(words_of(its_header.size) + 1'b1);
     assign footer = footer_t'(net_data[128*(3-int'(place))+:128]);
-    assign is_request = state == HEADER && crc_packet(
-        net_data, RequestBytes / 16
-    ) == footer.check && first.size == 10'(RequestBytes) && first.kind == READ_REQUEST;
+    wire has_its_words = state == HEADER && first.size == 10'(RequestBytes);
+    wire [31:0] check = crc_packet(net_data, RequestBytes / 16);
+    assign is_request = check == footer.check && has_its_words && first.kind == READ_REQUEST;
 
     always_ff @(posedge clk) if (taken && state == HEADER) descriptor <= {net_data[255:128], net_data[383:256]};
     wire unused_ok = &{1'b0, words, its_header};

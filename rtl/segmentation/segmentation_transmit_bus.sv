@@ -10,7 +10,7 @@
 //   NEXT      [ 3 | 4 | 5 | 6 ] [ 7 | footer | - | - ]   the first word is the highest; behind the footer are zeros
 //
 // The check adds up beat by beat. Each word counts by how many follow it in its beat, so that words are lined up by
-// that, and each place has one tree.
+// that, and each place has one tree. The sum of the beats before counts as the last bits of the first word would.
 //
 // Cells follow each other every words + 1 + OVERHEAD cycles, from header to header, where words have 512 bits.
 

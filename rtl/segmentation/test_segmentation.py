@@ -241,7 +241,8 @@ async def descriptors_that_are_wrong(dut):
     setup.answer(transfer, 0)
     await setup.change(FINISHED)
     odd = setup.memory.word // 2
-    for transfer in [Transfer(9, 0x3001, CELL), Transfer(9, 0x3000 + odd, CELL), Transfer(9, 0x3000, CELL, address=odd)]:
+    for wrong in [{"source": 0x3001}, {"source": 0x3000 + odd}, {"address": odd}]:
+        transfer = Transfer(9, **{"source": 0x3000, "size": CELL} | wrong)
         setup.post(transfer)
         await setup.change(GIVEN_UP)
         setup.transactions[9] -= 1

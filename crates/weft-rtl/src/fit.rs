@@ -7,8 +7,8 @@ use weft_nic::ExanetParameters;
 use weft_nic::iommu::FaultModel;
 use weft_units::{Bytes, Clock, Span};
 
-/// The clocks at which the time-outs of the RTL are those of the machines, in MHz: that of TR-488 §4.2, and that
-/// of §9 for wider buses.
+/// The clocks at which the time-outs of the RTL are those of the machines, in MHz: that of TR-488 §4.2, and
+/// that of §9 for wider buses.
 const CLOCKS: [u64; 2] = [150, 200];
 /// Bytes of a word of the host port there.
 pub(crate) const WORD: u64 = 16;
@@ -172,8 +172,7 @@ impl<'a> Fit<'a> {
             return Ok(());
         }
         if port.stores.is_some() {
-            let why =
-                format!("pages are stored to by words of {WORD} bytes in the RTL, and here by others");
+            let why = format!("pages are stored to by words of {WORD} bytes in the RTL, and here by others");
             return Err(self.unfit(why, "use a machine with nic.model=exanet, such as exanest"));
         }
         self.fixed("nic.host_port.word", port.word, Bytes::new(WORD))

@@ -24,7 +24,8 @@ use weft_units::{Clock, EndpointId, Time};
 /// The endpoint whose blocks are looked at.
 const HERE: EndpointId = EndpointId(5);
 
-/// Sets of exanest by the bits of its buses: those of caRVnet at its clock, with pages of 128 bits all the same.
+/// Sets of exanest by the bits of its buses: those of caRVnet at its clock, with pages of 128 bits all the
+/// same.
 const SETS: [(u64, &[&str]); 2] = [
     (128, &[]),
     (

@@ -135,7 +135,8 @@ impl SegmentationInStep {
         let clock = self.place.clock;
         let Some(running) = self.transfers.get(&cell.id.channel.0) else { return };
         let source = running.stored.descriptor.source;
-        let address = u64::from(source.space & 7) << 39 | self.whole_words(source.address).plus(cell.offset).get();
+        let address =
+            u64::from(source.space & 7) << 39 | self.whole_words(source.address).plus(cell.offset).get();
         let message = self.cell(&running.stored, cell);
         self.turns.read(&message, address, (edge(&clock, at), edge(&clock, ready)));
     }
