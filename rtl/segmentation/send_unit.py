@@ -10,8 +10,8 @@ from exanet import Cell, Packet
 from bench import Bench, Sink, Source
 
 CHANNELS, BLOCK, CELL = 1024, 16384, 256
-# By the words of 128 bits side by side on a bus: cycles from cell to cell beside its words on the bus, buffers
-# of cells, and cycles from the last word of its payload to its header.
+# By the words of 128 bits side by side on a bus: cycles from cell to cell beside its words, buffers of cells,
+# and cycles from the last word of its payload to its header.
 BESIDE, BUFFERS, FORWARD = {1: 2 + 5, 4: 1 + 0}, {1: 8, 4: 16}, {1: 1, 4: 2}
 # As rtl/run.py builds it for the tests.
 TIMEOUT, LONGEST, REPETITIONS = 5000, 15_000, 3
