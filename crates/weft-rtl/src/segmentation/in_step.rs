@@ -3,9 +3,9 @@
 //! The last store of a descriptor is on the bus in the cycle that ends with the edge at which the agent
 //! takes it in the model, and so is the footer of an answer: of two that come within one cycle, one is a
 //! cycle later. Memory answers when the model's does: the last word of a cell is on the bus in the cycle
-//! that ends with the edge at which the cell is whole. Its read has to be asked for before that, to the
-//! byte, and no earlier than the model asks. The network takes a cell in the cycle in which the model's
-//! does. Whose turn it is: see [`CellTurns`].
+//! that ends with the edge at which the cell is whole, and over 512 bits in the one before. Its read has to
+//! be asked for before that, to the byte, and no earlier than the model asks. The network takes a cell in the
+//! cycle in which the model's does. Whose turn it is: see [`CellTurns`].
 //!
 //! # Not modelled
 //! Destination addresses: the model's descriptors have none, and here a transfer goes to the address 0.

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 /// Bytes that a burst does not cross.
 const BORDER: u64 = 4096;
 /// Cycles of the RTL from the model's read to its address on the bus, at most: those of the agent, and of the
-/// reads of seven other cells and of what has come before them.
+/// reads into all other buffers and of what has come before them.
 const READ_LATE: u64 = 40;
 
 /// A burst of reads: its address and its beats.
