@@ -102,7 +102,7 @@ def test_in_python(block: Block, variant: str, arguments: argparse.Namespace) ->
             sources=block.sources,
             hdl_toplevel=block.name,
             build_dir=build,
-            parameters=block.test_parameters | block.variants[variant],
+            parameters=block.variants[variant] | block.test_parameters,
             build_args=["-O3", "--assert", *UNKNOWN, "--output-split", "0", "-Wno-fatal", "-CFLAGS", "-O1"],
         )
     except RuntimeError as error:
@@ -144,7 +144,7 @@ def libraries() -> int:
     return failed
 
 
-def random(block: Block, arguments: argparse.Namespace) -> int:
+def random(block: Block, bits: int, arguments: argparse.Namespace) -> int:
     """Runs a block of the library beside its model under random stimulus, and says how fast."""
     profile = "release" if arguments.json else arguments.profile
     cargo = ["cargo", "build", "--quiet", "--locked", "--profile", profile, "-p", "weft-rtl"]
@@ -153,7 +153,7 @@ def random(block: Block, arguments: argparse.Namespace) -> int:
     example = ROOT / "target" / built / "examples/random_stimulus"
     began = time.monotonic()
     cycles = min(arguments.cycles, block.stimulus)
-    command = [str(example), block.name, str(cycles), str(arguments.seed)]
+    command = [str(example), block.name, str(bits), str(cycles), str(arguments.seed)]
     done = subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.PIPE, text=True)
     speed = cycles / (time.monotonic() - began)
     print(json.dumps({"cycles_per_second": speed}) if arguments.json else done.stdout, end="")
@@ -213,7 +213,10 @@ def do(arguments: argparse.Namespace, blocks: list[Block]) -> int:
     if arguments.what == "random":
         if not (BUILD / "libweft_rtl.so").exists():
             return missing(arguments.what)
-        return sum(random(block, arguments) for block in blocks if block.stimulus)
+        stimulated = [block for block in blocks if block.stimulus]
+        return sum(
+            random(block, bits, arguments) for block in stimulated for bits in [128, *block.stimulus_bits]
+        )
     if len(blocks) > 1:
         return side_by_side(arguments, blocks)
     [block] = blocks

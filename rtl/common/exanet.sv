@@ -184,6 +184,20 @@ package exanet;
     return part;
   endfunction
 
+  // The bytes of a check or of a state in the order in which their bits count.
+  function automatic logic [31:0] swap_check(logic [31:0] check);
+    return {check[7:0], check[15:8], check[23:16], check[31:24]};
+  endfunction
+
+  // The check of a packet of up to two words of payload, which is one beat of 512 bits.
+  function automatic logic [31:0] crc_packet(logic [511:0] beat, int words);
+    logic [31:0] check;
+    check = crc_footer('0, beat[128*(2-words)+32+:96]);
+    for (int i = 0; i <= words; i++)
+    check ^= crc_followed_by(beat[128*(3-i)+:128] ^ (i == 0 ? {CrcStart, 96'd0} : '0), words - i);
+    return check;
+  endfunction
+
   // A word of host memory, whose first byte is the lowest, as a word of the network, and back.
   function automatic word_t swap_bytes(word_t data);
     word_t swapped;

@@ -15,13 +15,14 @@
 // when all their payload has come, blocks without acknowledgement sent again; §4.2: cells of 256 bytes, bursts of 16
 // words, eight outstanding; §4.5.1: the mailbox for requests of reads; §4.5.2: the agent in hardware. Ours: the words
 // of a descriptor, two blocks outstanding per channel, a buffer for each burst, OVERHEAD, the times of the timers, the
-// turns. Addresses are those of whole words: a descriptor or a request with another is given up.
+// turns. Addresses are those of whole words of memory's bus: a descriptor or a request with another is given up.
 //
 // Read channels are the unit's own: requests get them, and what a process stores into one is refused.
 //
 // Cycles: a descriptor whose last word is on the bus in cycle n - 1 has the read of its first cell on the bus in cycle
 // n + 7, and that of the eighth in cycle n + 14. A cell whose last word comes from memory in cycle n - 1 has its header
-// on the network's bus in cycle n. Headers follow each other every words + 2 + OVERHEAD cycles. An answer whose footer
+// on the network's bus in cycle n, or n + 1 over 512 bits. Headers follow each other every words + 2 + OVERHEAD cycles,
+// or words + 1 + OVERHEAD over 512 bits, where words are those of the bus. An answer whose footer
 // is on the bus in cycle n - 1 has the read that it sets off on the bus in cycle n + 7. A block whose last header was
 // taken in cycle n and that is not answered is due in cycle n + TIMEOUT.
 
@@ -30,6 +31,8 @@
 module segmentation
   import exanet::*;
 #(
+    // Bits of the buses to network and memory: 128 or 512. Pages have 128.
+    parameter int DATA_WIDTH = 128,
     parameter int PAGES = 16,
     // Cells that are read from memory or wait for the link.
     parameter int CELL_BUFFERS = 8,
@@ -83,43 +86,43 @@ module segmentation
     input  wire logic         s_axi_rready,
 
     // Reads of memory, by way of the SMMU: rank and virtual address.
-    output logic      [  0:0] m_axi_arid,
-    output logic      [ 41:0] m_axi_araddr,
-    output logic      [  7:0] m_axi_arlen,
-    output logic      [  2:0] m_axi_arsize,
-    output logic      [  1:0] m_axi_arburst,
-    output logic              m_axi_arvalid,
-    input  wire logic         m_axi_arready,
-    input  wire logic [  0:0] m_axi_rid,
-    input  wire logic [127:0] m_axi_rdata,
-    input  wire logic [  1:0] m_axi_rresp,
-    input  wire logic         m_axi_rlast,
-    input  wire logic         m_axi_rvalid,
-    output logic              m_axi_rready,
+    output logic      [           0:0] m_axi_arid,
+    output logic      [          41:0] m_axi_araddr,
+    output logic      [           7:0] m_axi_arlen,
+    output logic      [           2:0] m_axi_arsize,
+    output logic      [           1:0] m_axi_arburst,
+    output logic                       m_axi_arvalid,
+    input  wire logic                  m_axi_arready,
+    input  wire logic [           0:0] m_axi_rid,
+    input  wire logic [DATA_WIDTH-1:0] m_axi_rdata,
+    input  wire logic [           1:0] m_axi_rresp,
+    input  wire logic                  m_axi_rlast,
+    input  wire logic                  m_axi_rvalid,
+    output logic                       m_axi_rready,
 
     // Cells.
-    output logic              m_axis_net_tvalid,
-    input  wire logic         m_axis_net_tready,
-    output logic      [127:0] m_axis_net_tdata,
-    output logic              m_axis_net_tlast,
+    output logic                       m_axis_net_tvalid,
+    input  wire logic                  m_axis_net_tready,
+    output logic      [DATA_WIDTH-1:0] m_axis_net_tdata,
+    output logic                       m_axis_net_tlast,
 
     // Answers to blocks.
-    input  wire logic         s_axis_net_tvalid,
-    output logic              s_axis_net_tready,
-    input  wire logic [127:0] s_axis_net_tdata,
-    input  wire logic         s_axis_net_tlast,
+    input  wire logic                  s_axis_net_tvalid,
+    output logic                       s_axis_net_tready,
+    input  wire logic [DATA_WIDTH-1:0] s_axis_net_tdata,
+    input  wire logic                  s_axis_net_tlast,
 
     // Requests of reads.
-    input  wire logic         s_axis_request_tvalid,
-    output logic              s_axis_request_tready,
-    input  wire logic [127:0] s_axis_request_tdata,
-    input  wire logic         s_axis_request_tlast,
+    input  wire logic                  s_axis_request_tvalid,
+    output logic                       s_axis_request_tready,
+    input  wire logic [DATA_WIDTH-1:0] s_axis_request_tdata,
+    input  wire logic                  s_axis_request_tlast,
 
     // Answers to them.
-    output logic              m_axis_answer_tvalid,
-    input  wire logic         m_axis_answer_tready,
-    output logic      [127:0] m_axis_answer_tdata,
-    output logic              m_axis_answer_tlast,
+    output logic                       m_axis_answer_tvalid,
+    input  wire logic                  m_axis_answer_tready,
+    output logic      [DATA_WIDTH-1:0] m_axis_answer_tdata,
+    output logic                       m_axis_answer_tlast,
 
     // What happens to a block or a channel: for tests.
     output logic                          change_valid,
@@ -132,16 +135,20 @@ module segmentation
   // Time is counted in cycles, modulo more than any wait.
   localparam int TimeBits = 28;
   // One for each cell that is read or waits, and one for that on the bus.
-  localparam int SlotBits = 4;
+  localparam int SlotBits = $clog2(CELL_BUFFERS + 1);
+  // Bytes of a word of the buses, and the place of one in a buffer of 256.
+  localparam int WordBytes = DATA_WIDTH / 8;
+  localparam int PlaceBits = $clog2(256 / WordBytes);
 
+  if (DATA_WIDTH != 128 && DATA_WIDTH != 512) $fatal(1, "buses of %0d bits, not 128 or 512", DATA_WIDTH);
   if (PAGES < 2 || PAGES > 16 || PAGES != 1 << $clog2(PAGES)) $fatal(1, "%0d pages: 2, 4, 8 or 16", PAGES);
-  if (CELL_BUFFERS < 1 || CELL_BUFFERS > 15) $fatal(1, "%0d buffers: 1 to 15", CELL_BUFFERS);
-  if (OUTSTANDING < 1 || OUTSTANDING > 15) $fatal(1, "%0d bursts: 1 to 15", OUTSTANDING);
+  if (CELL_BUFFERS < 1 || CELL_BUFFERS > 31) $fatal(1, "%0d buffers: 1 to 31", CELL_BUFFERS);
+  if (OUTSTANDING < 1 || OUTSTANDING > 31) $fatal(1, "%0d bursts: 1 to 31", OUTSTANDING);
   if (CELL_BYTES < 16 || CELL_BYTES > 256 || CELL_BYTES != 1 << $clog2(CELL_BYTES))
     $fatal(1, "cells of %0d bytes: 16, 32, … 256", CELL_BYTES);
   if (BLOCK > 64 * CELL_BYTES || BLOCK < CELL_BYTES || BLOCK != 1 << $clog2(BLOCK))
     $fatal(1, "blocks of %0d bytes: a power of two, of up to 64 cells", BLOCK);
-  if (OVERHEAD < 1 || OVERHEAD > 40) $fatal(1, "%0d cycles between cells: 1 to 40", OVERHEAD);
+  if (OVERHEAD < 0 || OVERHEAD > 40) $fatal(1, "%0d cycles between cells: 0 to 40", OVERHEAD);
   if (TIMEOUT < 4 * PAGES * 64 || LONGEST_TIMEOUT < TIMEOUT || LONGEST_TIMEOUT >= 1 << (TimeBits - 1))
     $fatal(1, "time-outs of %0d to %0d cycles", TIMEOUT, LONGEST_TIMEOUT);
   if (REPETITIONS > 31) $fatal(1, "%0d repetitions are counted in 5 bits", REPETITIONS);
@@ -187,10 +194,10 @@ module segmentation
   logic cell_valid, cell_taken, sent, dropped, sent_ready;
   cell_t made_cell, next_cell;
   logic [41:0] cell_source;
-  logic [ 4:0] cell_words;
+  logic [PlaceBits:0] cell_words;
   logic whole_valid, whole_faulted;
-  logic [SlotBits+3:0] buffer_address;
-  word_t buffer_data;
+  logic [SlotBits+PlaceBits-1:0] buffer_address;
+  logic [DATA_WIDTH-1:0] buffer_data;
 
   logic [PageBits-1:0] asked_page;
   logic has_free;
@@ -202,6 +209,7 @@ module segmentation
 
   // As many requests are remembered as there are channels, so that both are cleared together.
   segmentation_requests #(
+      .DATA_WIDTH(DATA_WIDTH),
       .PAGES(PAGES),
       .REMEMBERED(PAGES * 64)
   ) requests (
@@ -298,6 +306,7 @@ module segmentation
       .BLOCK(BLOCK),
       .CELL_BYTES(CELL_BYTES),
       .CELL_BUFFERS(CELL_BUFFERS),
+      .WORD_BYTES(WordBytes),
       .cell_t(cell_t)
   ) agent (
       .clk,
@@ -368,6 +377,7 @@ module segmentation
   );
 
   segmentation_answers #(
+      .DATA_WIDTH  (DATA_WIDTH),
       .CHANNEL_BITS(ChannelBits)
   ) answers (
       .clk,
@@ -386,6 +396,7 @@ module segmentation
   );
 
   segmentation_read #(
+      .DATA_WIDTH (DATA_WIDTH),
       .OUTSTANDING(OUTSTANDING),
       .SLOT_BITS  (SlotBits)
   ) read (
@@ -410,7 +421,7 @@ module segmentation
       .buffer_data
   );
   assign m_axi_arid = '0;
-  assign m_axi_arsize = 3'd4;
+  assign m_axi_arsize = 3'($clog2(WordBytes));
   assign m_axi_arburst = 2'b01;
 
   fifo #(
@@ -427,28 +438,53 @@ module segmentation
       .out_data (next_cell)
   );
 
-  segmentation_transmit #(
-      .OVERHEAD(OVERHEAD),
-      .SLOT_BITS(SlotBits),
-      .cell_t(cell_t)
-  ) transmit (
-      .clk,
-      .reset,
-      .node,
-      .next_cell,
-      .cell_taken,
-      .whole_valid,
-      .whole_faulted,
-      .buffer_address,
-      .buffer_data,
-      .sent,
-      .dropped,
-      .sent_ready,
-      .net_valid(m_axis_net_tvalid),
-      .net_ready(m_axis_net_tready),
-      .net_data (m_axis_net_tdata),
-      .net_last (m_axis_net_tlast)
-  );
+  if (DATA_WIDTH == 128) begin : g_words
+    segmentation_transmit #(
+        .OVERHEAD(OVERHEAD),
+        .SLOT_BITS(SlotBits),
+        .cell_t(cell_t)
+    ) transmit (
+        .clk,
+        .reset,
+        .node,
+        .next_cell,
+        .cell_taken,
+        .whole_valid,
+        .whole_faulted,
+        .buffer_address,
+        .buffer_data,
+        .sent,
+        .dropped,
+        .sent_ready,
+        .net_valid(m_axis_net_tvalid),
+        .net_ready(m_axis_net_tready),
+        .net_data (m_axis_net_tdata),
+        .net_last (m_axis_net_tlast)
+    );
+  end else begin : g_bus
+    segmentation_transmit_bus #(
+        .OVERHEAD(OVERHEAD),
+        .SLOT_BITS(SlotBits),
+        .cell_t(cell_t)
+    ) transmit (
+        .clk,
+        .reset,
+        .node,
+        .next_cell,
+        .cell_taken,
+        .whole_valid,
+        .whole_faulted,
+        .buffer_address,
+        .buffer_data,
+        .sent,
+        .dropped,
+        .sent_ready,
+        .net_valid(m_axis_net_tvalid),
+        .net_ready(m_axis_net_tready),
+        .net_data (m_axis_net_tdata),
+        .net_last (m_axis_net_tlast)
+    );
+  end
 
   // Bursts of pages increment and have whole words, and reads of memory have one name: nothing else comes.
   wire unused_ok = &{1'b0, s_axi_awlen, s_axi_awsize, s_axi_awburst, s_axi_arsize, s_axi_arburst, m_axi_rid};

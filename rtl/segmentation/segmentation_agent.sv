@@ -36,6 +36,8 @@ module segmentation_agent
     parameter int  BLOCK           = 16384,
     parameter int  CELL_BYTES      = 256,
     parameter int  CELL_BUFFERS    = 8,
+    // Bytes of a word of memory's bus.
+    parameter int  WORD_BYTES      = 16,
     parameter type cell_t          = logic
 ) (
     input wire logic clk,
@@ -93,10 +95,10 @@ module segmentation_agent
     input  wire logic [CHANNEL_BITS:0] due_timer,
     input  wire logic [ TIME_BITS-1:0] due_time,
 
-    output logic         cell_valid,
-    output cell_t        made_cell,
-    output logic  [41:0] cell_source,
-    output logic  [ 4:0] cell_words,
+    output logic                               cell_valid,
+    output cell_t                              made_cell,
+    output logic  [                      41:0] cell_source,
+    output logic  [$clog2(256 / WORD_BYTES):0] cell_words,
 
     output logic                    change_valid,
     output logic [CHANNEL_BITS-1:0] change_channel,
@@ -110,6 +112,8 @@ module segmentation_agent
   localparam int MostLate = 4096;
   localparam int BlockBits = $clog2(BLOCK);
   localparam int CellBits = $clog2(CELL_BYTES);
+  localparam int ByteBits = $clog2(WORD_BYTES);
+  localparam int WordsBits = $clog2(256 / WORD_BYTES) + 1;
   localparam int IndexBits = 32 - BlockBits + 1;
   // In place of the next cell of a block: all are read.
   localparam logic [6:0] AllRead = '1;
@@ -428,7 +432,7 @@ module segmentation_agent
       unique case (changing.what)
         POST: begin
           is_changed = 1'b1;
-          if (source[3:0] != '0 || destination.address[3:0] != '0) begin
+          if (source[ByteBits-1:0] != '0 || destination.address[ByteBits-1:0] != '0) begin
             // Words of memory become words of cells.
             is_freed = 1'b1;
             changed.outcome = ADDRESS;
@@ -580,7 +584,7 @@ module segmentation_agent
     cell_valid <= makes_cell;
     cell_source <= {changing.channel[8:6], source + 39'(cell_offset)};
     // A cell without payload has a word of memory read all the same: a burst has one at least.
-    cell_words <= bytes == '0 ? 5'd1 : 5'(words_of(10'(bytes)));
+    cell_words <= bytes == '0 ? WordsBits'(1) : WordsBits'((11'(bytes) + 11'(WORD_BYTES - 1)) >> ByteBits);
     made_cell <= '{
         channel: changing.channel,
         transaction: channel.first + 32'(named.index),

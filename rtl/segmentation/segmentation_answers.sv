@@ -4,6 +4,8 @@
 //     ▲                    │ another word: DROP up to the last
 //     └────────────────────┘
 //
+// Over 512 bits it is one beat: FOOTER, or DROP up to the last.
+//
 // A damaged answer says nothing: the block will be sent again. So is what is no answer.
 
 `default_nettype none
@@ -11,15 +13,16 @@
 module segmentation_answers
   import exanet::*;
 #(
+    parameter int DATA_WIDTH   = 128,
     parameter int CHANNEL_BITS = 10
 ) (
     input wire logic clk,
     input wire logic reset,
 
-    input  wire logic  net_valid,
-    output logic       net_ready,
-    input  wire word_t net_data,
-    input  wire logic  net_last,
+    input  wire logic                  net_valid,
+    output logic                       net_ready,
+    input  wire logic [DATA_WIDTH-1:0] net_data,
+    input  wire logic                  net_last,
 
     output logic                         answer_valid,
     input  wire logic                    answer_ready,
@@ -38,13 +41,13 @@ module segmentation_answers
 
   state_t state;
   header_t header;
-  logic [31:0] crc;
+  footer_t footer;
+  logic check_is_right;
 
-  wire footer_t footer = footer_t'(net_data);
   wire cell_identity_t identity = cell_identity_t'(footer.identity);
   wire has_channel = identity.channel < 16'(1 << CHANNEL_BITS);
   wire is_answer = header.kind inside {BLOCK_ACKNOWLEDGEMENT, BLOCK_WITHOUT_CONTEXT, BLOCK_FAULTED, BLOCK_OF_DOMAIN};
-  wire is_sound = crc_footer(crc, net_data[127:32]) == footer.check && header.size == '0;
+  wire is_sound = check_is_right && header.size == '0;
 
   logic sound_valid, sound_ready, is_accepted, is_again;
   logic [CHANNEL_BITS-1:0] channel;
@@ -53,17 +56,30 @@ module segmentation_answers
 
   assign net_ready = !sound_valid || sound_ready;
 
+  localparam state_t First = DATA_WIDTH == 128 ? HEADER : FOOTER;
+
+  if (DATA_WIDTH == 128) begin : g_words
+    logic [31:0] crc;
+    always_ff @(posedge clk)
+      if (net_valid && net_ready && state == HEADER) begin
+        header <= header_t'(net_data);
+        crc <= crc_word(CrcStart, net_data);
+      end
+    assign footer = footer_t'(net_data);
+    assign check_is_right = crc_footer(crc, net_data[127:32]) == footer.check;
+  end else begin : g_bus
+    assign header = header_t'(net_data[511-:128]);
+    assign footer = footer_t'(net_data[383-:128]);
+    assign check_is_right = crc_packet(net_data, 0) == footer.check;
+  end
+
   always_ff @(posedge clk) begin
     if (sound_ready) sound_valid <= 1'b0;
     if (net_valid && net_ready) begin
       unique case (state)
-        HEADER: begin
-          header <= header_t'(net_data);
-          crc <= crc_word(CrcStart, net_data);
-          if (!net_last) state <= FOOTER;
-        end
+        HEADER:  if (!net_last) state <= FOOTER;
         FOOTER: begin
-          state <= net_last ? HEADER : DROP;
+          state <= net_last ? First : DROP;
           sound_valid <= net_last && is_sound && is_answer && has_channel;
           channel <= identity.channel[CHANNEL_BITS-1:0];
           transaction <= identity.transaction;
@@ -71,11 +87,11 @@ module segmentation_answers
           is_accepted <= header.kind == BLOCK_ACKNOWLEDGEMENT;
           is_again <= header.kind != BLOCK_OF_DOMAIN;
         end
-        default: if (net_last) state <= HEADER;
+        default: if (net_last) state <= First;
       endcase
     end
     if (reset) begin
-      state <= HEADER;
+      state <= First;
       sound_valid <= 1'b0;
     end
   end
@@ -94,7 +110,7 @@ module segmentation_answers
       .out_data ({answer_channel, answer_transaction, answer_attempt, answer_accepted, answer_again})
   );
 
-  wire unused_ok = &{1'b0, header, identity, footer};
+  wire unused_ok = &{1'b0, header, identity, footer, net_data};
 endmodule
 
 `default_nettype wire

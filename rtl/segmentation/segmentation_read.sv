@@ -5,34 +5,38 @@
 //   whole ◄── all words of the cell ◄── buffer of the cell ◄────────────────┘
 //
 // TR-488 §4.2: bursts of 16 words, eight outstanding; the payload is stored and only then forwarded, so that a cell
-// leaves without gaps. A word that memory refuses (a page fault, §4.5.3) marks its cell.
+// leaves without gaps. A word that memory refuses (a page fault, §4.5.3) marks its cell. Words are those of the bus.
 
 `default_nettype none
 
 module segmentation_read
   import exanet::*;
 #(
+    parameter  int DATA_WIDTH  = 128,
     // Bursts that may be outstanding.
-    parameter int OUTSTANDING = 8,
-    parameter int SLOT_BITS   = 4
+    parameter  int OUTSTANDING = 8,
+    parameter  int SLOT_BITS   = 4,
+    // The place of a word in a cell of 256 bytes, and of a byte in a word.
+    localparam int PlaceBits   = $clog2(2048 / DATA_WIDTH),
+    localparam int ByteBits    = $clog2(DATA_WIDTH / 8)
 ) (
     input wire logic clk,
     input wire logic reset,
 
-    // A cell to be read: its rank and address, and its words, 1 to 16. There is room for all that may be under way.
-    input wire logic        cell_valid,
-    input wire logic [41:0] cell_address,
-    input wire logic [ 4:0] cell_words,
+    // A cell to be read: its rank and address, and its words, one at least. There is room for all that may be under way.
+    input wire logic               cell_valid,
+    input wire logic [       41:0] cell_address,
+    input wire logic [PlaceBits:0] cell_words,
 
-    output logic      [ 41:0] araddr,
-    output logic      [  7:0] arlen,
-    output logic              arvalid,
-    input  wire logic         arready,
-    input  wire logic [127:0] rdata,
-    input  wire logic [  1:0] rresp,
-    input  wire logic         rlast,
-    input  wire logic         rvalid,
-    output logic              rready,
+    output logic      [          41:0] araddr,
+    output logic      [           7:0] arlen,
+    output logic                       arvalid,
+    input  wire logic                  arready,
+    input  wire logic [DATA_WIDTH-1:0] rdata,
+    input  wire logic [           1:0] rresp,
+    input  wire logic                  rlast,
+    input  wire logic                  rvalid,
+    output logic                       rready,
 
     // The next cell has come, whole, or not: memory has refused a word.
     output logic      whole_valid,
@@ -40,17 +44,17 @@ module segmentation_read
     output logic      whole_faulted,
 
     // Words of buffers: there one cycle later.
-    input  wire logic [SLOT_BITS+3:0] buffer_address,
-    output word_t                     buffer_data
+    input  wire logic [SLOT_BITS+PlaceBits-1:0] buffer_address,
+    output logic      [         DATA_WIDTH-1:0] buffer_data
 );
   // --- Requests ---
 
   logic asked_valid, asked_ready, coming_ready;
   logic [41:0] asked_address;
-  logic [ 4:0] asked_words;
+  logic [PlaceBits:0] asked_words;
 
   fifo #(
-      .WIDTH(47),
+      .WIDTH(42 + PlaceBits + 1),
       .DEPTH(1 << SLOT_BITS)
   ) asked (
       .clk,
@@ -66,10 +70,11 @@ module segmentation_read
   // The second burst of a cell that crosses a border of 4 KB.
   logic second;
   logic [$clog2(OUTSTANDING+1)-1:0] outstanding;
-  wire [8:0] words_to_border = 9'd256 - 9'(asked_address[11:4]);
-  wire crosses = 9'(asked_words) > words_to_border;
-  wire [4:0] first_words = crosses ? words_to_border[4:0] : asked_words;
-  wire [4:0] burst_words = second ? asked_words - first_words : first_words;
+  localparam int BorderBits = 12 - ByteBits;
+  wire [BorderBits:0] words_to_border = {1'b1, BorderBits'(0)} - {1'b0, asked_address[11:ByteBits]};
+  wire crosses = (BorderBits + 1)'(asked_words) > words_to_border;
+  wire [PlaceBits:0] first_words = crosses ? words_to_border[PlaceBits:0] : asked_words;
+  wire [PlaceBits:0] burst_words = second ? asked_words - first_words : first_words;
   wire burst_asked = arvalid && arready;
   wire burst_answered = rvalid && rready && rlast;
 
@@ -93,15 +98,15 @@ module segmentation_read
   // --- Words that come ---
 
   logic coming_valid;
-  logic [4:0] coming_words;
+  logic [PlaceBits:0] coming_words;
   logic [SLOT_BITS-1:0] slot;
-  logic [3:0] word;
+  logic [PlaceBits-1:0] word;
   logic faulted;
   wire is_refused = faulted || rresp[1];
-  wire is_whole = rvalid && 5'(word) + 5'd1 == coming_words;
+  wire is_whole = rvalid && (PlaceBits + 1)'(word) + 1'b1 == coming_words;
 
   fifo #(
-      .WIDTH(5),
+      .WIDTH(PlaceBits + 1),
       .DEPTH(1 << SLOT_BITS)
   ) coming (
       .clk,
@@ -132,23 +137,37 @@ module segmentation_read
     end
   end
 
+  // A word of a buffer can be read a cycle after it has come. The header is on the bus meanwhile, if it has a beat of
+  // its own.
+  logic ends, ends_refused;
+
+  if (DATA_WIDTH == 128) begin : g_words
+    assign ends = is_whole;
+    assign ends_refused = is_refused;
+  end else begin : g_bus
+    always_ff @(posedge clk) begin
+      ends <= is_whole && !reset;
+      ends_refused <= is_refused;
+    end
+  end
+
   fifo #(
       .WIDTH(1),
       .DEPTH(1 << SLOT_BITS)
   ) whole (
       .clk,
       .reset,
-      .in_valid (is_whole),
+      .in_valid (ends),
       .in_ready (),
-      .in_data  (is_refused),
+      .in_data  (ends_refused),
       .out_valid(whole_valid),
       .out_ready(whole_ready),
       .out_data (whole_faulted)
   );
 
   ram #(
-      .WIDTH(128),
-      .DEPTH(16 << SLOT_BITS)
+      .WIDTH(DATA_WIDTH),
+      .DEPTH(1 << (SLOT_BITS + PlaceBits))
   ) buffers (
       .clk,
       .write(rvalid),

@@ -9,7 +9,10 @@ from exanet import Cell, Packet
 
 from bench import Bench, Sink, Source
 
-CHANNELS, BLOCK, CELL, OVERHEAD = 1024, 16384, 256, 5
+CHANNELS, BLOCK, CELL = 1024, 16384, 256
+# By the words of 128 bits side by side on a bus: cycles from cell to cell beside its words, buffers of cells,
+# and cycles from the last word of its payload to its header.
+BESIDE, BUFFERS, FORWARD = {1: 2 + 5, 4: 1 + 0}, {1: 8, 4: 16}, {1: 1, 4: 2}
 # As rtl/run.py builds it for the tests.
 TIMEOUT, LONGEST, REPETITIONS = 5000, 15_000, 3
 NODE = 5
@@ -24,6 +27,8 @@ CHANGES = [STARTED, LAST_CELL, ACKNOWLEDGED, FINISHED, AGAIN, FAULT_MET, GIVEN_U
 DONE, TIMED_OUT, PROTECTION, ADDRESS = 1, 2, 3, 4
 # At the limits of words, cells and blocks.
 SIZES = [0, 1, 15, 16, 17, 255, 256, 257, 4095, 4096, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 256]
+# And at those of beats.
+BEAT_SIZES = [32, 33, 47, 48, 49, 63, 64, 65, 112, 113, 128, 129, 176, 192, 193, 239, 240, 241]
 
 
 def word_at(address: int) -> int:
@@ -152,7 +157,9 @@ class Memory:
     def __init__(self, bench: Bench):
         self.dut, self.random = bench.dut, bench.random
         self.busy, self.latency, self.most = 0.0, 19, 99
-        # Addresses of words that are refused.
+        # Bytes of a word of the bus.
+        self.word = len(bench.dut.m_axi_rdata) // 8
+        # Addresses of words of 16 bytes that are refused.
         self.unmapped: set[int] = set()
         self.requests: list[tuple[int, int, int]] = []
         # The cycle in which the last word of each burst was on the bus.
@@ -177,11 +184,13 @@ class Memory:
                 self.answered.append(cycle)
                 self.bursts.popleft()
             else:
-                self.bursts[0][1:] = self.bursts[0][1] + 16, left - 1
+                self.bursts[0][1:] = self.bursts[0][1] + self.word, left - 1
         if self.ready and dut.m_axi_arvalid.value:
             address, words = int(dut.m_axi_araddr.value), int(dut.m_axi_arlen.value) + 1
-            assert address % 16 == 0 and words <= 16, f"{address:#x}, {words} words"
-            assert address // 4096 == (address + 16 * words - 1) // 4096, f"{address:#x} crosses 4 KB"
+            size = words * self.word
+            assert address % self.word == 0 and size <= CELL, f"{address:#x}, {words} words"
+            assert 1 << int(dut.m_axi_arsize.value) == self.word
+            assert address // 4096 == (address + size - 1) // 4096, f"{address:#x} crosses 4 KB"
             self.requests.append((cycle, address, words))
             self.bursts.append([cycle + self.latency, address, words])
             self.most_outstanding = max(self.most_outstanding, len(self.bursts))
@@ -190,8 +199,10 @@ class Memory:
         dut.m_axi_rvalid.value = int(self.held)
         if self.held:
             _, address, left = self.bursts[0]
-            dut.m_axi_rdata.value, dut.m_axi_rlast.value = word_at(address), int(left == 1)
-            dut.m_axi_rresp.value = 2 if address in self.unmapped else 0
+            data = int.from_bytes(bytes_at(address, self.word), "little")
+            dut.m_axi_rdata.value, dut.m_axi_rlast.value = data, int(left == 1)
+            refused = any(place in self.unmapped for place in range(address, address + self.word, 16))
+            dut.m_axi_rresp.value = 2 if refused else 0
         self.ready = len(self.bursts) < self.most and not (self.busy and self.random.random() < self.busy)
         dut.m_axi_arready.value = int(self.ready)
 
@@ -286,7 +297,8 @@ class Requests:
             return
         wrong = {}
         if what < 0.35:
-            wrong = {"flip": random.randrange(512)}
+            # In wider beats the header says where a packet ends.
+            wrong = {"flip": random.randrange(128 if self.source.lanes > 1 else 0, 512)}
         elif what < 0.45:
             wrong = {"domain": random.choice([0, 0xFFFF, (transfer.channel >> 6) + 2])}
         elif what < 0.5:
@@ -348,6 +360,10 @@ class Setup:
     def __init__(self, dut, seed: int):
         self.dut, self.bench = dut, Bench(dut, seed)
         dut.node.value = NODE
+        # Words of 128 bits side by side on a bus.
+        self.lanes = len(dut.m_axis_net_tdata) // 128
+        self.beat_sizes = BEAT_SIZES if self.lanes > 1 else []
+        self.sizes = SIZES + self.beat_sizes
         self.memory = self.bench.add(Memory(self.bench))
         self.stores = self.bench.add(Stores(self.bench))
         self.sink = self.bench.add(Sink(self.bench, "m_axis_net"))
@@ -378,6 +394,14 @@ class Setup:
         for page in range(PAGES):
             self.stores.store(SYSTEM | page << 12, page + 1)
         await self.bench.until(self.stores.is_idle, 40, "opening")
+
+    def whole(self, address: int) -> int:
+        """The address of the word of the bus that has an address."""
+        return address // self.memory.word * self.memory.word
+
+    def pace(self, size: int) -> int:
+        """Cycles from the header of a cell to that of the next."""
+        return -(-size // self.memory.word) + BESIDE[self.lanes]
 
     def post(self, transfer: Transfer) -> Transfer:
         """Stores a descriptor; or asks for a read channel of its page."""

@@ -12,6 +12,7 @@ from send_unit import (
     ADDRESS,
     AGAIN,
     BLOCK,
+    BUFFERS,
     CELL,
     CHANGES,
     CHANNELS,
@@ -19,14 +20,13 @@ from send_unit import (
     DONE,
     FAULT_MET,
     FINISHED,
+    FORWARD,
     GIVEN_UP,
     LAST_CELL,
     LONGEST,
     NODE,
-    OVERHEAD,
     PROTECTION,
     REPETITIONS,
-    SIZES,
     STARTED,
     SYSTEM,
     TIMED_OUT,
@@ -45,7 +45,8 @@ async def reads_and_headers_at_their_edges(dut):
     """Catches reads and cells that come in another cycle than the head of segmentation.sv says."""
     setup = Setup(dut, 1)
     await setup.start()
-    for size in [0, 16, 256, 2048, 4000]:
+    buffers = BUFFERS[setup.lanes]
+    for size in [0, 16, 256, 2048, 4000, *setup.beat_sizes]:
         setup.memory.requests.clear()
         setup.memory.answered.clear()
         transfer = setup.post(Transfer(3, 0x1000, size))
@@ -56,13 +57,14 @@ async def reads_and_headers_at_their_edges(dut):
             await setup.bench.until(lambda: setup.sink.packets, 200, "a cell")
             begun, words = setup.sink.packets.popleft()
             assert words == transfer.cell(0, index)
-            headers.append((begun, len(words)))
+            headers.append((begun, min(CELL, size - CELL * index)))
         asked = [cycle for cycle, _, _ in setup.memory.requests]
-        assert asked[:8] == [n + 7 + place for place in range(len(asked[:8]))], (n, asked)
+        first = asked[:buffers]
+        assert first == [n + 7 + place for place in range(len(first))], (n, asked)
         free = 0
-        for (begun, words), answered in zip(headers, setup.memory.answered, strict=True):
-            assert begun == max(free, answered + 1), (begun, free, answered)
-            free = begun + words + OVERHEAD
+        for (begun, of_cell), answered in zip(headers, setup.memory.answered, strict=True):
+            assert begun == max(free, answered + FORWARD[setup.lanes]), (begun, free, answered)
+            free = begun + setup.pace(of_cell)
         setup.answer(transfer, 0)
         await setup.change(FINISHED)
         assert await setup.state(3) == (False, DONE)
@@ -90,11 +92,11 @@ async def outstanding_bursts_saturate_the_path(dut):
     """Catches bursts that wait for each other: the rate by bursts under way and round trip (§4.2)."""
     setup = Setup(dut, 3)
     await setup.start()
-    engine = CELL // 16 + 2 + OVERHEAD
+    engine, beats, megahertz = setup.pace(CELL), CELL // setup.memory.word, {1: 150, 4: 200}[setup.lanes]
     for nanoseconds in [100, 150, 225, 600]:
-        latency = -(-nanoseconds * 150 // 1000)
+        latency = -(-nanoseconds * megahertz // 1000)
         rates = []
-        for most in [1, 2, 3, 4, 6, 8]:
+        for most in [1, 2, 3, 4, 6, 8] if setup.lanes == 1 else [1, 2, 4, 6, 8, 12, 16]:
             setup.memory.latency, setup.memory.most = latency, most
             setup.memory.most_outstanding = 0
             transfer = setup.post(Transfer(0, 0, BLOCK))
@@ -106,13 +108,13 @@ async def outstanding_bursts_saturate_the_path(dut):
                 begun.append(cycle)
             setup.answer(transfer, 0)
             await setup.change(FINISHED)
-            assert setup.memory.most_outstanding == min(most, 8)
+            assert setup.memory.most_outstanding == most
             # From a request to the next that takes its place: a round trip and the words of a burst.
-            period = max(engine, (latency + 17) / most)
-            pace = (begun[-1] - begun[16]) / 47
+            period = max(engine, (latency + 1 + beats) / most)
+            pace = (begun[-1] - begun[15]) / 48
             what = f"{nanoseconds} ns, {most} bursts: {pace} cycles a cell, not {period}"
             assert abs(pace - period) < 1, what
-            rates.append(f"{most}: {CELL * 8 * 0.15 / pace:.2f} Gb/s")
+            rates.append(f"{most}: {CELL * 8 * megahertz / pace / 1000:.2f} Gb/s")
         dut._log.info("round trip of %d ns, bursts outstanding %s", nanoseconds, ", ".join(rates))
 
 
@@ -238,7 +240,9 @@ async def descriptors_that_are_wrong(dut):
     assert setup.stores.answers == [0] * 4 + [2] * 4
     setup.answer(transfer, 0)
     await setup.change(FINISHED)
-    for transfer in [Transfer(9, 0x3001, CELL), Transfer(9, 0x3000, CELL, address=8)]:
+    odd = setup.memory.word // 2
+    for wrong in [{"source": 0x3001}, {"source": 0x3000 + odd}, {"address": odd}]:
+        transfer = Transfer(9, **{"source": 0x3000, "size": CELL} | wrong)
         setup.post(transfer)
         await setup.change(GIVEN_UP)
         setup.transactions[9] -= 1
@@ -259,7 +263,7 @@ async def cells_across_pages_of_memory(dut):
     setup = Setup(dut, 9)
     await setup.start()
     for source in [0xF10, 0xFF0, 0x1F80, 0x7F_FFFF_E010]:
-        transfer = setup.post(Transfer(700, source, 3 * CELL + 17))
+        transfer = setup.post(Transfer(700, setup.whole(source), 3 * CELL + 17))
         await setup.expect(transfer, 0)
         setup.answer(transfer, 0)
         await setup.change(FINISHED)
@@ -282,7 +286,7 @@ async def channels_take_turns(dut):
             sent.append(cell.channel)
         return len(sent) == 192
 
-    await setup.bench.until(are_sent, 192 * 24, "sending")
+    await setup.bench.until(are_sent, 192 * (setup.pace(CELL) + 1), "sending")
     # The first cells of the first channel are read before the others are there.
     for place in range(30, 150):
         assert len(set(sent[place : place + 3])) == 3, sent
@@ -341,7 +345,7 @@ async def random_transfers_under_back_pressure(dut):
     coverage = Coverage(
         change=CHANGES,
         answer=[*exanet.BLOCK_ANSWERS, "none", "damaged", "twice"],
-        size=SIZES,
+        size=setup.sizes,
         channel=["first", "last", "write", "read"],
         outcome=[DONE, TIMED_OUT, PROTECTION],
         crossing=[True, False],
@@ -373,7 +377,8 @@ async def random_transfers_under_back_pressure(dut):
     later: list[tuple[int, Transfer, int, int]] = []
     ended, cells, last_channel = 0, 0, -1
     # All of them before any comes again.
-    sizes = random.sample(SIZES, len(SIZES))
+    all_sizes = setup.sizes
+    sizes = random.sample(all_sizes, len(all_sizes))
     async for cycle in setup.bench.cycles(CYCLES):
         if cycle % 1024 == 0:
             setup.stores.idle, setup.sink.busy, setup.answers.idle, memory.busy = (
@@ -462,11 +467,11 @@ async def random_transfers_under_back_pressure(dut):
             channel = random.choice([0, CHANNELS - 1, random.randrange(CHANNELS), 3, 35])
             is_request = channel & 32
             if is_request or channel not in busy:
-                sizes = sizes or random.sample(SIZES + 4 * SIZES[:8], len(SIZES) + 32)
+                sizes = sizes or random.sample(all_sizes + 4 * all_sizes[:8], len(all_sizes) + 32)
                 size = sizes.pop()
-                source = random.choice([0, 0xF10, random.randrange(1 << 34) & ~15])
+                source = setup.whole(random.choice([0, 0xF00 + setup.memory.word, random.randrange(1 << 34)]))
                 node, interface = random.randrange(1 << 22), random.randrange(2048)
-                address = random.randrange(1 << 38) & ~15
+                address = setup.whole(random.randrange(1 << 38))
                 transfer = Transfer(channel, source, size, node, interface, address)
                 if is_request:
                     setup.requests.send_any(transfer, requests)
@@ -482,5 +487,5 @@ async def random_transfers_under_back_pressure(dut):
     coverage.excuse("waits", "pages", "a descriptor has four words, and the agent takes one a cycle")
     coverage.excuse("request", exanet.REFUSED_FULL, "five transfers are not 32 of a page")
     coverage.excuse("channel", "last", "it is given where 31 others of its page are taken")
-    assert memory.most_outstanding <= 8
+    assert memory.most_outstanding <= BUFFERS[setup.lanes]
     coverage.close(dut._log)

@@ -7,8 +7,9 @@ use weft_nic::ExanetParameters;
 use weft_nic::iommu::FaultModel;
 use weft_units::{Bytes, Clock, Span};
 
-/// The clock of TR-488 §4.2, in Hz: at it the time-outs of the RTL are those of the document.
-const CLOCK: u64 = 150_000_000;
+/// The clocks at which the time-outs of the RTL are those of the machines, in MHz: that of TR-488 §4.2, and
+/// that of §9 for wider buses.
+const CLOCKS: [u64; 2] = [150, 200];
 /// Bytes of a word of the host port there.
 pub(crate) const WORD: u64 = 16;
 /// The factor by which the time-outs of all blocks grow.
@@ -116,9 +117,10 @@ impl<'a> Fit<'a> {
         let rtl = self.library.parameter(self.block, parameter)?;
         let equal = cycles(self.clock, machine) == Some(rtl);
         // Of other clocks such a time may be no whole number of cycles.
-        if !equal && self.clock.hertz() != Some(CLOCK) {
+        let clock = CLOCKS[usize::from(self.library.is_wide())];
+        if !equal && self.clock.hertz() != Some(clock * 1_000_000) {
             let why = format!("{key} of {machine} is not the {rtl} cycles of the RTL at nic.clock");
-            return Err(self.unfit(why, "add --set nic.clock=150MHz"));
+            return Err(self.unfit(why, &format!("add --set nic.clock={clock}MHz")));
         }
         if equal { Ok(()) } else { Err(self.differs(key, parameter, [&machine, &self.clock.cycles(rtl)])) }
     }
@@ -159,21 +161,24 @@ impl<'a> Fit<'a> {
         Err(self.unfit(why, &format!("add --set {key}={most}, or less")))
     }
 
-    /// The RTL has pages to which processes store words of the host port.
+    /// The RTL has pages to which processes store a word of 16 bytes per cycle.
     ///
     /// # Errors
-    /// The machine's processors store other words, or past the host port.
+    /// The machine's processors store other words, or at another clock.
     pub fn stores_words(&self, parameters: &ExanetParameters) -> Result<(), RtlError> {
         let port = &parameters.host_port;
+        let path = port.store_path();
+        if path.word == Bytes::new(WORD) && path.clock == *self.clock {
+            return Ok(());
+        }
         if port.stores.is_some() {
-            let why =
-                format!("pages are stored to by words of {WORD} bytes in the RTL, and here by shorter ones");
+            let why = format!("pages are stored to by words of {WORD} bytes in the RTL, and here by others");
             return Err(self.unfit(why, "use a machine with nic.model=exanet, such as exanest"));
         }
         self.fixed("nic.host_port.word", port.word, Bytes::new(WORD))
     }
 
-    /// The RTL has channels in pages of processes, to which these store words of the host port.
+    /// The RTL has channels in pages of processes, to which these store words.
     ///
     /// # Errors
     /// The machine has contexts instead, or other words.

@@ -38,6 +38,7 @@ fn the_mend_of_what_does_not_fit_helps() {
         ("packetizer", "nic.packetizer.descriptor=32", "nic.packetizer.descriptor=16"),
         ("packetizer", "nic.host_port.word=32", "nic.host_port.word=16"),
         ("packetizer", "nic.host_port.word=64", "nic.host_port.word=16"),
+        ("segmentation", "nic.host_port.word=64", "nic.host_port.word=16"),
         ("segmentation", "nic.clock=1MHz", "nic.clock=150MHz"),
         ("segmentation", "nic.host_port.round_trip=40ns", "nic.host_port.round_trip=46667ps"),
         ("segmentation", "nic.segmentation.hardware_invocation=2 cycles", "=1 cycles"),

@@ -8,6 +8,21 @@ use std::process::{Command, Output};
 
 /// Large transfers by a hardware agent.
 const RDMA: [&str; 2] = ["--set", "nic.segmentation.agent=hardware"];
+/// Buses of 512 bits at 200 MHz, with cells and bursts as caRVnet has them, links as fast, and pages of words
+/// of 16 bytes.
+const WIDER: [&str; 11] = [
+    "nic.clock=200MHz",
+    "nic.host_port.word=64",
+    "nic.host_port.store_clock=200MHz",
+    "nic.host_port.store_word=16",
+    "nic.host_port.store_latency=13 cycles",
+    "nic.host_port.burst_words=4",
+    "nic.host_port.outstanding_bursts=16",
+    "nic.rdma.cell_buffers=16",
+    "nic.rdma.cell_overhead=0 cycles",
+    "links.endpoint.rate=102.4Gb/s",
+    "links.qfdb.rate=102.4Gb/s",
+];
 /// Both units in step.
 const IN_STEP: [&str; 2] = ["--rtl", "segmentation,rdma_receive"];
 
@@ -27,6 +42,47 @@ fn rdma_is_the_models_with_rtl_in_step() {
         let odd = [&["--sizes", size, "--iterations", "2"], &RDMA[..], &IN_STEP].concat();
         let in_step = latency(&library, &odd);
         assert!(in_step.status.success(), "{size}: {}", text(&in_step.stderr));
+    }
+}
+
+/// Catches a send unit with buses of 512 bits that is not the model's: whole cells, last ones of all lengths,
+/// and requests of reads; and one of another clock, or with another space between cells.
+#[test]
+fn the_send_unit_over_wider_buses_is_the_models() {
+    let Some(library) = library("") else { return };
+    let run = |words: &[&str], more: &[&str]| {
+        let mut weft = Command::new(env!("CARGO_BIN_EXE_weft"));
+        weft.args(["osu"])
+            .args(words)
+            .args(["-m", "exanest", "--from", "M1QAF1", "--to", "M1QAF2", "--json"]);
+        weft.args(RDMA).args(WIDER.iter().flat_map(|set| ["--set", set])).args(more);
+        weft.env("WEFT_RTL_LIBRARY", &library).output().unwrap()
+    };
+    let read = |words: &[&str], more: &[&str]| {
+        let output = run(words, more);
+        assert!(output.status.success(), "{words:?}: {}", text(&output.stderr));
+        rows(&serde_json::from_slice(&output.stdout).unwrap())
+    };
+    let in_step = ["--rtl", "segmentation"];
+    for words in [
+        &["latency", "--sizes", "16K:64K", "--iterations", "3"][..],
+        &["latency", "--sizes", "305", "--iterations", "2"],
+        &["latency", "--sizes", "496", "--iterations", "2"],
+        &["latency", "--sizes", "16641", "--iterations", "2"],
+        &["bw", "--sizes", "16K", "--iterations", "2"],
+        &["get_bw", "--sizes", "64:1K", "--window", "16"],
+    ] {
+        assert_eq!(read(words, &in_step), read(words, &[]), "{words:?}");
+    }
+    for (set, mend) in [
+        ("nic.clock=150MHz", "add --set nic.clock=200MHz"),
+        ("nic.rdma.cell_overhead=5 cycles", "nic.rdma.cell_overhead=0 cycles"),
+        ("nic.host_port.round_trip=40ns", "nic.host_port.round_trip=45ns"),
+        ("nic.host_port.store_word=8", "stored to by words of 16 bytes in the RTL"),
+    ] {
+        let refused = run(&["latency", "--sizes", "8"], &[&in_step[..], &["--set", set]].concat());
+        let said = text(&refused.stderr);
+        assert!(refused.status.code() == Some(2) && said.contains(mend), "{set}: {said}");
     }
 }
 

@@ -274,6 +274,11 @@ impl Stimulus<'_> {
         }
     }
 
+    /// Cycles in which a packet of so many bytes of payload is on a bus.
+    fn beats(&self, payload: u64) -> u64 {
+        (2 + payload.div_ceil(16)).div_ceil(self.parameters.host_port.word.get() / 16)
+    }
+
     fn size(&mut self) -> u64 {
         match self.bench.below(20) {
             0..4 => SIZES[self.bench.below(SIZES.len() as u64) as usize],
@@ -343,9 +348,9 @@ impl Stimulus<'_> {
         }
         self.messages += 1;
         let clock = self.bench.clock;
-        // Four words, and six cycles in which the unit looks at it.
+        // Its words, and six cycles in which the unit looks at it.
         let head = self.requests_free.max(clock.edge_at_or_after(now));
-        let tail = head + clock.cycles(4) + Span::from_ps(self.bench.below(40_000));
+        let tail = head + clock.cycles(self.beats(REQUEST)) + Span::from_ps(self.bench.below(40_000));
         self.requests_free = clock.edge_after(tail + clock.cycles(8));
         let from = EndpointId(1000 + self.bench.below(9) as u32);
         let mut request = Request {
@@ -441,13 +446,13 @@ impl Stimulus<'_> {
                 self.ends.pop_first();
             }
         }
-        let words = 2 + cell.bytes.div_ceil(Bytes::new(16));
+        let beats = self.beats(cell.bytes.get());
         let wait = match self.bench.below(10) {
             0..5 => Span::ZERO,
             5..9 => Span::from_ps(self.bench.below(60_000)),
             _ => Span::from_ps(self.bench.below(2_000_000)),
         };
-        self.link_free = now + clock.cycles(words) + wait;
+        self.link_free = now + clock.cycles(beats) + wait;
         let next = self.rdma.next_outgoing();
         if next < Time::NEVER {
             self.at(next.max(self.link_free), Later::Send);
@@ -498,7 +503,7 @@ impl Stimulus<'_> {
     /// An answer comes.
     fn answer(&mut self, now: Time, reply: &Reply) {
         let Reply { from, id, answer, damaged } = *reply;
-        self.answers_free = now + self.bench.clock.cycles(2);
+        self.answers_free = now + self.bench.clock.cycles(self.beats(0));
         self.seen.count(match answer {
             _ if damaged => "answers damaged",
             Answer::Ack => "acknowledgements",

@@ -29,6 +29,7 @@ fn check(library: &RtlLibrary, parameters: &ExanetParameters) -> Result<(), RtlE
     let reliability = &packetizer.reliability;
     // First that for which nothing but another machine helps.
     fit.stores_words(parameters)?;
+    fit.fixed("nic.host_port.word", parameters.host_port.word, Bytes::new(WORD))?;
     fit.fixed("nic.packetizer.descriptor", packetizer.descriptor, Bytes::new(WORD))?;
     fit.same("nic.packetizer.interfaces", packetizer.interfaces.into(), "INTERFACES")?;
     fit.same("nic.packetizer.channels", packetizer.channels.into(), "CHANNELS")?;

@@ -3,9 +3,9 @@
 //! The last store of a descriptor is on the bus in the cycle that ends with the edge at which the agent
 //! takes it in the model, and so is the footer of an answer: of two that come within one cycle, one is a
 //! cycle later. Memory answers when the model's does: the last word of a cell is on the bus in the cycle
-//! that ends with the edge at which the cell is whole. Its read has to be asked for before that, to the
-//! byte, and no earlier than the model asks. The network takes a cell in the cycle in which the model's
-//! does. Whose turn it is: see [`CellTurns`].
+//! that ends with the edge at which the cell is whole, and over 512 bits in the one before. Its read has to
+//! be asked for before that, to the byte, and no earlier than the model asks. The network takes a cell in the
+//! cycle in which the model's does. Whose turn it is: see [`CellTurns`].
 //!
 //! # Not modelled
 //! Destination addresses: the model's descriptors have none, and here a transfer goes to the address 0.
@@ -14,13 +14,14 @@ use super::ports::SegmentationPorts;
 use super::requests::RequestsInStep;
 use super::turns::{AskedBurst, CellTurns};
 use super::{DESCRIPTOR, NAME, PAGE_CHANNELS, WORD, check, cut};
+use crate::beats::{Beat, beats};
 use crate::block::BlockInStep;
 use crate::cells::{BlockAnswerWords, CellMessage};
 use crate::difference::Difference;
 use crate::endpoint::BlockPlace;
 use crate::library::{Instance, RtlError, RtlLibrary};
 use crate::ports::reset;
-use crate::words::{BusWord, edge};
+use crate::words::edge;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use weft_nic::ExanetParameters;
@@ -44,10 +45,10 @@ struct PageStore {
     data: u128,
 }
 
-/// A word of an answer to a block.
+/// A beat of an answer to a block.
 #[derive(Clone, Copy)]
-struct AnswerWord {
-    word: BusWord,
+struct AnswerBeat {
+    beat: Beat,
     /// Whether the transfer of its block is over with it.
     ends: bool,
 }
@@ -64,6 +65,8 @@ pub(crate) struct SegmentationInStep {
     place: BlockPlace,
     rtl: Instance,
     ports: SegmentationPorts,
+    /// Words of the buses.
+    lanes: usize,
     cut: Cut,
     /// The next cycle.
     cycle: u64,
@@ -72,7 +75,7 @@ pub(crate) struct SegmentationInStep {
     /// Stores that may come later than they are due.
     patient_stores: VecDeque<PageStore>,
     turns: CellTurns,
-    answers: VecDeque<AnswerWord>,
+    answers: VecDeque<AnswerBeat>,
     transfers: BTreeMap<u16, RunningTransfer>,
     requests: RequestsInStep,
     /// Transfers of the RTL that are under way.
@@ -80,13 +83,18 @@ pub(crate) struct SegmentationInStep {
 }
 
 impl SegmentationInStep {
+    /// An address, rounded down to that of a word of memory's bus.
+    fn whole_words(&self, address: Address) -> Address {
+        Address::new(address.get() & !(WORD * self.lanes as u64 - 1))
+    }
+
     /// A process stores a descriptor, or a request has brought it.
     fn described(&mut self, stored: &StoredDescriptor) {
         let StoredDescriptor { channel, descriptor, came, .. } = *stored;
         let behind = edge(&self.place.clock, came);
         let words = self
             .cell(stored, &first_cell(stored))
-            .descriptor(whole_words(descriptor.source.address), descriptor.bytes);
+            .descriptor(self.whole_words(descriptor.source.address), descriptor.bytes);
         if channel.0 & READ_CHANNEL != 0 {
             self.requests.described(&self.place, words);
         } else {
@@ -127,7 +135,8 @@ impl SegmentationInStep {
         let clock = self.place.clock;
         let Some(running) = self.transfers.get(&cell.id.channel.0) else { return };
         let source = running.stored.descriptor.source;
-        let address = u64::from(source.space & 7) << 39 | whole_words(source.address).plus(cell.offset).get();
+        let address =
+            u64::from(source.space & 7) << 39 | self.whole_words(source.address).plus(cell.offset).get();
         let message = self.cell(&running.stored, cell);
         self.turns.read(&message, address, (edge(&clock, at), edge(&clock, ready)));
     }
@@ -151,16 +160,9 @@ impl SegmentationInStep {
             }
             ends = was_running && missing.is_empty();
         }
-        let header = BusWord { cycle: behind.saturating_sub(2), data: header, last: false };
-        let footer = BusWord { cycle: behind.saturating_sub(1), data: footer, last: true };
-        self.answers.push_back(AnswerWord { word: header, ends: false });
-        self.answers.push_back(AnswerWord { word: footer, ends });
+        let beats = beats(&[header, footer], self.lanes, behind.saturating_sub(2), behind);
+        self.answers.extend(beats.into_iter().map(|beat| AnswerBeat { beat, ends: ends && beat.last }));
     }
-}
-
-/// An address, rounded down to that of a word.
-fn whole_words(address: Address) -> Address {
-    Address::new(address.get() & !(WORD - 1))
 }
 
 /// A cell that stands for its transfer.
@@ -186,22 +188,24 @@ impl BlockInStep for SegmentationInStep {
 
     fn begin(library: &Arc<RtlLibrary>, place: BlockPlace) -> Result<SegmentationInStep, RtlError> {
         let mut rtl = library.create(NAME)?;
-        let ports = SegmentationPorts::begin(&mut rtl)?;
+        let bus = library.parameter(NAME, "DATA_WIDTH")? as u32;
+        let (ports, lanes) = (SegmentationPorts::begin(&mut rtl, bus)?, (bus / u128::BITS) as usize);
         let channels = library.parameter(NAME, "PAGES")? * PAGE_CHANNELS;
         reset(&mut rtl, place.endpoint, channels + 2)?;
         Ok(SegmentationInStep {
             place,
             rtl,
             ports,
+            lanes,
             cut: cut(library)?,
             cycle: 0,
             rests_from: 0,
             stores: VecDeque::new(),
             patient_stores: VecDeque::new(),
-            turns: CellTurns::new(library.parameter(NAME, "OUTSTANDING")?),
+            turns: CellTurns::new(library.parameter(NAME, "OUTSTANDING")?, lanes),
             answers: VecDeque::new(),
             transfers: BTreeMap::new(),
-            requests: RequestsInStep::default(),
+            requests: RequestsInStep::new(lanes),
             running: 0,
         })
     }
@@ -234,7 +238,7 @@ impl BlockInStep for SegmentationInStep {
         }
         let stores = [&self.stores, &self.patient_stores];
         let stores = stores.into_iter().filter_map(|stores| stores.front().map(|store| store.cycle));
-        let answer = self.answers.front().map(|answer| answer.word.cycle);
+        let answer = self.answers.front().map(|answer| answer.beat.cycle);
         let answer = answer.into_iter().chain(self.requests.next_cycle());
         let next = stores.chain(answer).chain(self.turns.next_cycle()).min();
         next.map(|next| next.max(self.cycle))
@@ -245,23 +249,23 @@ impl BlockInStep for SegmentationInStep {
         let due = |stores: &VecDeque<PageStore>| stores.front().copied().filter(|store| store.cycle <= cycle);
         let (urgent, patient) = (due(&self.stores), due(&self.patient_stores));
         let store = urgent.or(patient);
-        let answer = self.answers.front().copied().filter(|answer| answer.word.cycle <= cycle);
-        let (word, ready) = (self.turns.word(cycle), self.turns.takes(cycle));
-        let request = self.requests.word(cycle);
+        let answer = self.answers.front().copied().filter(|answer| answer.beat.cycle <= cycle);
+        let (data, ready) = (self.turns.beat(cycle), self.turns.takes(cycle));
+        let request = self.requests.beat(cycle);
         let (rtl, ports) = (&mut self.rtl, &self.ports);
         ports.pages.store(rtl, store.map(|store| (store.address, store.data)));
-        rtl.set(ports.data_valid, word.is_some().into());
-        if let Some(word) = word {
-            rtl.set(ports.data, word.data);
-            rtl.set(ports.data_last, word.last.into());
+        rtl.set(ports.data_valid, data.is_some().into());
+        if let Some(data) = data {
+            ports.data.set(rtl, &data.words);
+            rtl.set(ports.data_last, data.last.into());
         }
-        ports.answers.offer(rtl, answer.map(|answer| answer.word));
-        ports.requests.offer(rtl, request.map(|request| request.word));
+        ports.answers.offer(rtl, answer.as_ref().map(|answer| &answer.beat));
+        ports.requests.offer(rtl, request.as_ref().map(|request| &request.beat));
         ports.request_answers.set_ready(rtl, true);
         ports.cells.set_ready(rtl, ready);
         rtl.cycle();
         self.cycle = cycle + 1;
-        if store.is_some() || answer.is_some() || ready || word.is_some() || request.is_some() {
+        if store.is_some() || answer.is_some() || ready || data.is_some() || request.is_some() {
             self.rests_from = cycle + REST;
         }
         if let Some(store) = store
@@ -276,10 +280,10 @@ impl BlockInStep for SegmentationInStep {
                 self.patient_stores.pop_front()
             };
         }
-        if word.is_some() {
-            self.turns.take_word();
+        if data.is_some() {
+            self.turns.take_beat();
         }
-        if let Some(AnswerWord { ends, .. }) = answer
+        if let Some(AnswerBeat { ends, .. }) = answer
             && ports.answers.is_ready(rtl)
         {
             self.answers.pop_front();
@@ -289,7 +293,7 @@ impl BlockInStep for SegmentationInStep {
         if let Some(request) = request
             && ports.requests.is_ready(rtl)
         {
-            self.requests.take_word();
+            self.requests.take_beat();
             self.running += u32::from(request.starts);
         }
         self.requests.compare(&self.place, cycle, &ports.request_answers.offered(rtl))?;
@@ -300,7 +304,7 @@ impl BlockInStep for SegmentationInStep {
         let asked = AskedBurst {
             valid: rtl.get(ports.read_valid),
             address: rtl.get(ports.read_address),
-            words: rtl.get(ports.read_length) + 1,
+            beats: rtl.get(ports.read_length) + 1,
         };
         let sent = ports.cells.offered(rtl);
         self.turns.compare_read(&self.place, cycle, &asked)?;

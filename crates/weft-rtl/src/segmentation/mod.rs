@@ -28,14 +28,14 @@ const DESCRIPTOR: u64 = 4;
 const WORD: u64 = 16;
 /// Channels for writes of a page, and those for reads.
 const HALF_PAGE: u32 = 32;
-/// Words of a burst.
-const BURST_WORDS: u32 = 16;
+/// Bytes of a burst.
+const BURST: u64 = 256;
 /// Cycles of the agent in the model; the RTL takes the rest of its own out of the round trip of the read.
 const INVOCATION: u64 = 1;
 /// Cycles from the last word of a descriptor to the read that it sets off, in the RTL.
 const TO_READ: u64 = 7;
 /// Cycles of the round trip of a read, at least: what the RTL takes longer than the model to ask for it, and
-/// one in which memory answers.
+/// one in which memory answers. Over 512 bits one more is between that and the header.
 const LEAST_READ: u64 = TO_READ - INVOCATION + 1;
 
 /// The cut of transfers that the RTL was built for.
@@ -71,7 +71,8 @@ fn check(library: &RtlLibrary, parameters: &ExanetParameters) -> Result<(), RtlE
     fit.fixed("nic.rdma.outstanding_blocks", send.outstanding_blocks, OUTSTANDING_BLOCKS)?;
     fit.fixed("nic.rdma.backoff", rdma.reliability.backoff, BACKOFF)?;
     fit.fixed("nic.segmentation.hardware_invocation", Cycles(invocation.into()), Cycles(INVOCATION))?;
-    fit.fixed("nic.host_port.burst_words", port.burst_words, BURST_WORDS)?;
-    fit.at_least("nic.host_port.round_trip", port.round_trip, fit.clock.cycles(LEAST_READ))?;
+    fit.fixed("nic.host_port.burst_words", port.burst_words.into(), BURST / port.word.get())?;
+    let least = LEAST_READ + u64::from(library.is_wide());
+    fit.at_least("nic.host_port.round_trip", port.round_trip, fit.clock.cycles(least))?;
     fit.maps_all(parameters)
 }

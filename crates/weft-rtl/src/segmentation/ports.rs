@@ -1,7 +1,9 @@
 //! The ports of the RTL of the send unit.
 
+use crate::beats::BeatPorts;
+use crate::bus::Bus;
 use crate::library::{Instance, RtlError, RtlPort};
-use crate::ports::{PagePorts, StreamPorts};
+use crate::ports::PagePorts;
 
 /// The ports.
 pub(super) struct SegmentationPorts {
@@ -12,19 +14,19 @@ pub(super) struct SegmentationPorts {
     pub read_address: RtlPort,
     pub read_length: RtlPort,
     pub data_valid: RtlPort,
-    pub data: RtlPort,
+    pub data: Bus,
     pub data_last: RtlPort,
     /// Cells to the network, and answers from it.
-    pub cells: StreamPorts,
-    pub answers: StreamPorts,
+    pub cells: BeatPorts,
+    pub answers: BeatPorts,
     /// Requests of reads from the network, and the answers to them.
-    pub requests: StreamPorts,
-    pub request_answers: StreamPorts,
+    pub requests: BeatPorts,
+    pub request_answers: BeatPorts,
 }
 
 impl SegmentationPorts {
-    /// The ports, with those set that do not change.
-    pub fn begin(rtl: &mut Instance) -> Result<SegmentationPorts, RtlError> {
+    /// The ports, with buses of so many bits, and with those set that do not change.
+    pub fn begin(rtl: &mut Instance, bus: u32) -> Result<SegmentationPorts, RtlError> {
         let pages = PagePorts::begin(rtl, 17)?;
         rtl.set(rtl.port("m_axi_arready", 1)?, 1);
         let port = |name: &str, bits| rtl.port(name, bits);
@@ -36,12 +38,12 @@ impl SegmentationPorts {
             read_address: port("m_axi_araddr", 42)?,
             read_length: port("m_axi_arlen", 8)?,
             data_valid: port("m_axi_rvalid", 1)?,
-            data: port("m_axi_rdata", 128)?,
+            data: Bus::of_memory(port("m_axi_rdata", bus)?),
             data_last: port("m_axi_rlast", 1)?,
-            cells: StreamPorts::to_network(rtl)?,
-            answers: StreamPorts::from_network(rtl)?,
-            requests: StreamPorts::of(rtl, "s_axis_request")?,
-            request_answers: StreamPorts::of(rtl, "m_axis_answer")?,
+            cells: BeatPorts::of(rtl, "m_axis_net", bus)?,
+            answers: BeatPorts::of(rtl, "s_axis_net", bus)?,
+            requests: BeatPorts::of(rtl, "s_axis_request", bus)?,
+            request_answers: BeatPorts::of(rtl, "m_axis_answer", bus)?,
         })
     }
 }

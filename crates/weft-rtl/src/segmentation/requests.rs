@@ -6,41 +6,39 @@
 //!                                                 └─────┘
 //! ```
 //! The header is on the bus when it comes in the model, and the footer in the cycle that ends with the edge
-//! of the tail. The RTL looks at one request at a time: the next header is taken [`BUSY`] cycles behind a
-//! footer, and a request that comes sooner has its answer later than in the model.
+//! of the tail; over 512 bits both are. The RTL looks at one request at a time: the next header is taken
+//! behind its answer, and a request that comes sooner has its answer later than in the model.
 //!
 //! # Not modelled
 //! A request that is acknowledged, and refused by the host with a message of its own: the RTL, which would
 //! start it, does not get it.
 
+use crate::beats::{Beat, OfferedBeat, beats};
 use crate::difference::Difference;
 use crate::endpoint::BlockPlace;
-use crate::ports::OfferedWord;
-use crate::words::{AnswerWords, BusWord, SmallMessage, edge};
+use crate::words::{AnswerWords, SmallMessage, edge};
 use std::collections::{BTreeSet, VecDeque};
 use weft_nic::ports::{Arrival, SmallPacket, Verdict};
 use weft_units::{EndpointId, Time};
 
 /// Cycles from the edge of a footer to the header of its answer: see `segmentation_requests.sv`.
 const ANSWERED_AFTER: u64 = 4;
-/// Cycles from the edge of a footer until the next header is taken.
-const BUSY: u64 = 6;
-
-/// A word of a request.
+/// A beat of a request.
 #[derive(Clone, Copy)]
-pub(super) struct RequestWord {
-    pub word: BusWord,
-    /// Whether it is the footer of a request that starts.
+pub(super) struct RequestBeat {
+    pub beat: Beat,
+    /// Whether it has the footer of a request that starts.
     pub starts: bool,
 }
 
 /// Requests that are to come, and what the RTL answers.
-#[derive(Default)]
 pub(super) struct RequestsInStep {
+    /// Words of the bus.
+    lanes: usize,
     /// A request that starts, whose descriptor comes in the same instant.
     starting: Option<(Time, Arrival)>,
-    words: VecDeque<RequestWord>,
-    answers: VecDeque<BusWord>,
+    beats: VecDeque<RequestBeat>,
+    answers: VecDeque<Beat>,
     /// The first cycle in which the RTL takes another header.
     takes_from: u64,
     /// Requests that the host has refused.
@@ -48,6 +46,18 @@ pub(super) struct RequestsInStep {
 }
 
 impl RequestsInStep {
+    /// None, on buses of so many words.
+    pub fn new(lanes: usize) -> RequestsInStep {
+        RequestsInStep {
+            lanes,
+            starting: None,
+            beats: VecDeque::new(),
+            answers: VecDeque::new(),
+            takes_from: 0,
+            refused_by_host: BTreeSet::new(),
+        }
+    }
+
     /// The model has its verdict on a request whose tail came at `tail`.
     pub fn arrived(&mut self, place: &BlockPlace, tail: Time, arrival: &Arrival) {
         if let Some((_, Arrival { packet, .. })) = self.starting.take() {
@@ -96,51 +106,50 @@ impl RequestsInStep {
             bytes,
             payload,
         };
-        let words = request.words();
-        let (count, behind) = (words.len() as u64, edge(&clock, tail));
+        let mut words = request.words();
+        if damaged && let Some(footer) = words.last_mut() {
+            *footer ^= 1;
+        }
         let mut next = self.takes_from;
-        for (at, data) in (0..).zip(words) {
-            let last = at + 1 == count;
-            let due = if at == 0 { edge(&clock, head) } else { (behind + at).saturating_sub(count) };
-            let cycle = due.max(next);
-            let word = BusWord { cycle, data: data ^ u128::from(last && damaged), last };
-            self.words.push_back(RequestWord { word, starts: last && descriptor.is_some() });
+        for beat in beats(&words, self.lanes, edge(&clock, head), edge(&clock, tail)) {
+            let cycle = beat.cycle.max(next);
+            let starts = beat.last && descriptor.is_some();
+            self.beats.push_back(RequestBeat { beat: Beat { cycle, ..beat }, starts });
             next = cycle + 1;
         }
-        self.takes_from = next + BUSY;
-        let answer = AnswerWords { from: to, to: source, number, channel, refusal };
-        let [header, footer] = answer.words();
+        let answer = AnswerWords { from: to, to: source, number, channel, refusal }.words();
+        let count = answer.len().div_ceil(self.lanes) as u64;
+        self.takes_from = next + ANSWERED_AFTER + count;
         let cycle = next + ANSWERED_AFTER;
-        self.answers.push_back(BusWord { cycle, data: header, last: false });
-        self.answers.push_back(BusWord { cycle: cycle + 1, data: footer, last: true });
+        self.answers.extend(beats(&answer, self.lanes, cycle, cycle + count));
     }
 
-    /// The next cycle in which a word comes or is awaited.
+    /// The next cycle in which a beat comes or is awaited.
     pub fn next_cycle(&self) -> Option<u64> {
-        let word = self.words.front().map(|request| request.word.cycle);
-        word.into_iter().chain(self.answers.front().map(|answer| answer.cycle)).min()
+        let beat = self.beats.front().map(|request| request.beat.cycle);
+        beat.into_iter().chain(self.answers.front().map(|answer| answer.cycle)).min()
     }
 
-    /// The word that is on the bus in a cycle.
-    pub fn word(&self, cycle: u64) -> Option<RequestWord> {
-        self.words.front().copied().filter(|request| request.word.cycle <= cycle)
+    /// The beat that is on the bus in a cycle.
+    pub fn beat(&self, cycle: u64) -> Option<RequestBeat> {
+        self.beats.front().copied().filter(|request| request.beat.cycle <= cycle)
     }
 
     /// The RTL has taken it.
-    pub fn take_word(&mut self) {
-        self.words.pop_front();
+    pub fn take_beat(&mut self) {
+        self.beats.pop_front();
     }
 
     /// Compares what the RTL answers.
     ///
     /// # Errors
     /// A signal that differs.
-    pub fn compare(&mut self, place: &BlockPlace, cycle: u64, found: &OfferedWord) -> Result<(), Difference> {
+    pub fn compare(&mut self, place: &BlockPlace, cycle: u64, found: &OfferedBeat) -> Result<(), Difference> {
         let expected = self.answers.front().copied().filter(|answer| answer.cycle <= cycle);
         place.compare(cycle, "m_axis_answer_tvalid", found.valid, expected.is_some().into())?;
         let Some(expected) = expected else { return Ok(()) };
         self.answers.pop_front();
-        place.compare(cycle, "m_axis_answer_tdata", found.data, expected.data)?;
-        place.compare(cycle, "m_axis_answer_tlast", found.last, expected.last.into())
+        let names = ["m_axis_answer_tdata", "m_axis_answer_tlast"];
+        found.compare(place, cycle, names, (&expected.words, expected.last))
     }
 }

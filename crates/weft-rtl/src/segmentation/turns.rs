@@ -8,20 +8,20 @@
 //! it, may be held up by the bursts that are outstanding, and then its cell is late by no more than that.
 
 use super::WORD;
+use crate::beats::{Beat, OfferedBeat};
+use crate::bus::{BusWords, side_by_side};
 use crate::cells::CellMessage;
 use crate::difference::Difference;
 use crate::endpoint::BlockPlace;
-use crate::ports::OfferedWord;
-use crate::words::BusWord;
 use std::collections::VecDeque;
 
 /// Bytes that a burst does not cross.
 const BORDER: u64 = 4096;
 /// Cycles of the RTL from the model's read to its address on the bus, at most: those of the agent, and of the
-/// reads of seven other cells and of what has come before them.
+/// reads into all other buffers and of what has come before them.
 const READ_LATE: u64 = 40;
 
-/// A burst of reads: its address and its words.
+/// A burst of reads: its address and its beats.
 type Burst = (u64, u64);
 
 /// A cell that the model reads, and the RTL has not asked for.
@@ -30,16 +30,16 @@ struct PendingCell {
     from: u64,
     ready: u64,
     bursts: [Burst; 2],
-    /// The words of memory, and those of the cell on the bus.
-    memory: Vec<u128>,
-    words: VecDeque<u128>,
+    /// The words of memory, and those of the cell, beat by beat.
+    memory: Vec<BusWords>,
+    beats: VecDeque<BusWords>,
 }
 
 /// A cell that the RTL has asked for.
 struct AskedCell {
     /// The cycle from which on it may be on the bus.
     ready: u64,
-    words: VecDeque<u128>,
+    beats: VecDeque<BusWords>,
     begun: bool,
     /// Cycles for which its reads were held up.
     held: u64,
@@ -47,6 +47,8 @@ struct AskedCell {
 
 /// The cells of a send unit.
 pub(super) struct CellTurns {
+    /// Words of the buses.
+    lanes: usize,
     /// Bursts that the RTL may have outstanding, and that it has.
     most: u64,
     outstanding: u64,
@@ -55,8 +57,8 @@ pub(super) struct CellTurns {
     second: Option<Burst>,
     /// The cycle in which it has asked last.
     asked_in: u64,
-    /// Words of memory that are to come, and those whose reads the RTL has asked for.
-    data: VecDeque<BusWord>,
+    /// Beats of memory that are to come, and those whose reads the RTL has asked for.
+    data: VecDeque<Beat>,
     asked: u64,
     cells: VecDeque<AskedCell>,
     /// The cycles from which on the network takes cells.
@@ -73,13 +75,14 @@ pub(super) struct CellTurns {
 pub(super) struct AskedBurst {
     pub valid: u128,
     pub address: u128,
-    pub words: u128,
+    pub beats: u128,
 }
 
 impl CellTurns {
-    /// None, of a unit that may have so many bursts outstanding.
-    pub fn new(most: u64) -> CellTurns {
+    /// None, of a unit that may have so many bursts outstanding, on buses of so many words.
+    pub fn new(most: u64, lanes: usize) -> CellTurns {
         CellTurns {
+            lanes,
             most,
             outstanding: 0,
             pending: VecDeque::new(),
@@ -98,11 +101,14 @@ impl CellTurns {
     /// The model asks for the payload of a cell, at `address`, in a cycle, and has it in another.
     pub fn read(&mut self, cell: &CellMessage, address: u64, (from, ready): (u64, u64)) {
         // A cell without payload reads a word all the same.
-        let words = cell.bytes.get().div_ceil(WORD).max(1);
-        let first = words.min((BORDER - address % BORDER) / WORD);
-        let bursts = [(address, first), (address + first * WORD, words - first)];
-        let (memory, words) = (cell.memory_words(), cell.words().into());
-        self.pending.push_back(PendingCell { from, ready, bursts, memory, words });
+        let memory = side_by_side(&cell.memory_words(), self.lanes);
+        let (beats, of_beat) = (memory.len() as u64, WORD * self.lanes as u64);
+        let first = beats.min((BORDER - address % BORDER) / of_beat);
+        let bursts = [(address, first), (address + first * of_beat, beats - first)];
+        // A header that has a beat of its own is on the bus while the words behind it are looked up.
+        let ready = if self.lanes > 1 { ready.saturating_sub(1) } else { ready };
+        let beats = side_by_side(&cell.words(), self.lanes).into();
+        self.pending.push_back(PendingCell { from, ready, bursts, memory, beats });
     }
 
     /// The network takes the model's next cell from a cycle on.
@@ -113,25 +119,25 @@ impl CellTurns {
     /// The next cycle in which something is to happen.
     pub fn next_cycle(&self) -> Option<u64> {
         let turn = self.pending.front().map(|cell| cell.from);
-        let data = self.data.front().map(|word| word.cycle);
+        let data = self.data.front().map(|beat| beat.cycle);
         turn.into_iter().chain(data).chain(self.sending.front().copied()).min()
     }
 
-    /// The word of memory that comes in a cycle: none that was not asked for.
-    pub fn word(&self, cycle: u64) -> Option<BusWord> {
-        self.data.front().copied().filter(|word| word.cycle <= cycle && self.asked > 0)
+    /// The beat of memory that comes in a cycle: none that was not asked for.
+    pub fn beat(&self, cycle: u64) -> Option<Beat> {
+        self.data.front().copied().filter(|beat| beat.cycle <= cycle && self.asked > 0)
     }
 
-    /// That word has come.
-    pub fn take_word(&mut self) {
-        if let Some(word) = self.data.pop_front() {
+    /// That beat has come.
+    pub fn take_beat(&mut self) {
+        if let Some(beat) = self.data.pop_front() {
             self.asked -= 1;
-            self.has_ended = word.last && self.outstanding == self.most;
-            self.outstanding -= u64::from(word.last);
+            self.has_ended = beat.last && self.outstanding == self.most;
+            self.outstanding -= u64::from(beat.last);
         }
     }
 
-    /// Whether the network takes a word in a cycle.
+    /// Whether the network takes a beat in a cycle.
     pub fn takes(&self, cycle: u64) -> bool {
         self.sending.front().is_some_and(|from| *from <= cycle)
     }
@@ -159,7 +165,7 @@ impl CellTurns {
             None => self.next_burst(place, cycle)?,
         };
         place.compare(cycle, "m_axi_araddr", asked.address, burst.0.into())?;
-        place.compare(cycle, "m_axi_arlen", asked.words, burst.1.into())?;
+        place.compare(cycle, "m_axi_arlen", asked.beats, burst.1.into())?;
         self.asked_in = cycle;
         self.asked += burst.1;
         self.outstanding += 1;
@@ -169,17 +175,17 @@ impl CellTurns {
     /// The first burst of the cell whose turn it is.
     fn next_burst(&mut self, place: &BlockPlace, cycle: u64) -> Result<Burst, Difference> {
         let due = self.pending.pop_front().filter(|cell| cell.from <= cycle);
-        let Some(PendingCell { ready, bursts: [first, second], memory, words, .. }) = due else {
+        let Some(PendingCell { ready, bursts: [first, second], memory, beats, .. }) = due else {
             return Err(place.difference(cycle, "m_axi_arvalid", 1, 0));
         };
         self.second = (second.1 > 0).then_some(second);
         let count = memory.len() as u64;
-        for (word, data) in (0..).zip(memory) {
-            let last = word + 1 == first.1 || word + 1 == count;
-            self.data.push_back(BusWord { cycle: (ready + word).saturating_sub(count), data, last });
+        for (place, words) in (0..).zip(memory) {
+            let last = place + 1 == first.1 || place + 1 == count;
+            self.data.push_back(Beat { cycle: (ready + place).saturating_sub(count), words, last });
         }
         let held = std::mem::take(&mut self.held);
-        self.cells.push_back(AskedCell { ready, words, begun: false, held });
+        self.cells.push_back(AskedCell { ready, beats, begun: false, held });
         Ok(first)
     }
 
@@ -188,7 +194,7 @@ impl CellTurns {
         &mut self,
         place: &BlockPlace,
         cycle: u64,
-        found: &OfferedWord,
+        found: &OfferedBeat,
     ) -> Result<(), Difference> {
         let Some(from) = self.sending.front().copied().filter(|from| *from <= cycle) else {
             let may_be_offered = self.cells.front().is_some_and(|cell| cell.ready <= cycle);
@@ -206,10 +212,9 @@ impl CellTurns {
         if !std::mem::replace(&mut cell.begun, true) {
             self.slip = cycle - from;
         }
-        let expected = cell.words.pop_front().unwrap_or_default();
-        let is_last = cell.words.is_empty();
-        place.compare(cycle, "m_axis_net_tdata", found.data, expected)?;
-        place.compare(cycle, "m_axis_net_tlast", found.last, is_last.into())?;
+        let expected = cell.beats.pop_front().unwrap_or_default();
+        let is_last = cell.beats.is_empty();
+        found.compare(place, cycle, ["m_axis_net_tdata", "m_axis_net_tlast"], (&expected, is_last))?;
         if is_last {
             self.cells.pop_front();
             self.sending.pop_front();
@@ -253,7 +258,7 @@ mod tests {
 
     /// Turns of these cells, the first in cycle 100, every 23 cycles; each is whole after 30.
     fn turns(cells: &[(u16, u8)]) -> CellTurns {
-        let mut turns = CellTurns::new(8);
+        let mut turns = CellTurns::new(8, 1);
         for (turn, cell) in cells.iter().enumerate() {
             let from = 100 + 23 * turn as u64;
             turns.read(&message(*cell), address(*cell), (from, from + 30));
@@ -263,7 +268,7 @@ mod tests {
 
     /// The signal that differs, if the RTL asks for a cell in a cycle.
     fn ask(turns: &mut CellTurns, cycle: u64, cell: (u16, u8)) -> Option<&'static str> {
-        let asked = AskedBurst { valid: 1, address: address(cell).into(), words: 16 };
+        let asked = AskedBurst { valid: 1, address: address(cell).into(), beats: 16 };
         turns.compare_read(&place(), cycle, &asked).err().map(|difference| difference.signal)
     }
 
@@ -287,7 +292,7 @@ mod tests {
             assert_eq!(ask(&mut turns, 104, (1, 0)), None);
             turns.sent(130);
             let words = message((1, 0)).words();
-            let found = OfferedWord { valid: u128::from(late == 0), data: words[0], last: 0 };
+            let found = OfferedBeat { valid: u128::from(late == 0), words: [words[0], 0, 0, 0], last: 0 };
             let found = turns.compare_cell(&place(), 130, &found).err().map(|difference| difference.signal);
             assert_eq!(found, told);
         }
