@@ -101,7 +101,7 @@ def test_in_python(block: Block, variant: str, arguments: argparse.Namespace) ->
             sources=block.sources,
             hdl_toplevel=block.name,
             build_dir=build,
-            parameters=block.test_parameters | block.variants[variant],
+            parameters=block.variants[variant] | block.test_parameters,
             build_args=["-O3", "--assert", *UNKNOWN, "--output-split", "0", "-Wno-fatal", "-CFLAGS", "-O1"],
         )
     except RuntimeError as error:
