@@ -5,6 +5,7 @@ block.toml has:
     uses = ["float"]       # blocks whose files it needs too
     test_parameters = { TIMEOUT = 5000 }  # parameters of its tests, where not those of the file
     stimulus = 10_000_000  # of crates/weft-rtl/examples/random_stimulus: cycles without a difference
+    stimulus_bits = [128]  # buses of the variants that it has
     [variants]             # parameters that it is built for, by the bits or the part that tables name
     32 = { EXP = 8 }
     [bug]                  # put into the block on purpose, for the tests of weft --rtl, which has it in step
@@ -57,6 +58,7 @@ class Block:
     test_parameters: dict[str, int] = field(default_factory=dict)
     variants: dict[str, dict[str, int]] = field(default_factory=lambda: {"": {}})
     stimulus: int = 0
+    stimulus_bits: list[int] = field(default_factory=lambda: [128])
     bug: Bug | None = None
 
     @staticmethod

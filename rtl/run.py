@@ -143,7 +143,7 @@ def libraries() -> int:
     return failed
 
 
-def random(block: Block, arguments: argparse.Namespace) -> int:
+def random(block: Block, bits: int, arguments: argparse.Namespace) -> int:
     """Runs a block of the library beside its model under random stimulus, and says how fast."""
     profile = "release" if arguments.json else arguments.profile
     cargo = ["cargo", "build", "--quiet", "--locked", "--profile", profile, "-p", "weft-rtl"]
@@ -152,7 +152,7 @@ def random(block: Block, arguments: argparse.Namespace) -> int:
     example = ROOT / "target" / built / "examples/random_stimulus"
     began = time.monotonic()
     cycles = min(arguments.cycles, block.stimulus)
-    command = [str(example), block.name, str(cycles), str(arguments.seed)]
+    command = [str(example), block.name, str(bits), str(cycles), str(arguments.seed)]
     done = subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.PIPE, text=True)
     speed = cycles / (time.monotonic() - began)
     print(json.dumps({"cycles_per_second": speed}) if arguments.json else done.stdout, end="")
@@ -212,7 +212,8 @@ def do(arguments: argparse.Namespace, blocks: list[Block]) -> int:
     if arguments.what == "random":
         if not (BUILD / "libweft_rtl.so").exists():
             return missing(arguments.what)
-        return sum(random(block, arguments) for block in blocks if block.stimulus)
+        jobs = [(block, bits) for block in blocks if block.stimulus for bits in block.stimulus_bits]
+        return sum(random(block, bits, arguments) for block, bits in jobs)
     failed = 0
     if arguments.what in ("check", "prove"):
         failed += proofs.check(blocks)

@@ -184,6 +184,27 @@ package exanet;
     return part;
   endfunction
 
+  // The bytes of a check or of a state in the order in which their bits count.
+  function automatic logic [31:0] swap_check(logic [31:0] check);
+    return {check[7:0], check[15:8], check[23:16], check[31:24]};
+  endfunction
+
+  // The check of a packet of up to two words of payload, which is one beat of 512 bits.
+  function automatic logic [31:0] crc_packet(logic [511:0] beat, int words);
+    logic [31:0] check;
+    check = crc_footer('0, beat[128*(2-words)+32+:96]);
+    for (int i = 0; i <= words; i++)
+    check ^= crc_followed_by(beat[128*(3-i)+:128] ^ (i == 0 ? {CrcStart, 96'd0} : '0), words - i);
+    return check;
+  endfunction
+
+  // A word of host memory, whose first byte is the lowest, as a word of the network, and back.
+  function automatic word_t swap_bytes(word_t data);
+    word_t swapped;
+    for (int i = 0; i < 16; i++) swapped[8*i+:8] = data[8*(15-i)+:8];
+    return swapped;
+  endfunction
+
   // --- The check over beats of 512 bits, whose first word is the highest ---
 
   typedef word_t [3:0] beat_t;
@@ -204,11 +225,6 @@ package exanet;
   localparam data_rows_t [3:0] CrcBeat = {
     crc_rows_before(3), crc_rows_before(2), crc_rows_before(1), crc_rows_before(0)
   };
-
-  // The bytes of a check or of a state in the order in which their bits count.
-  function automatic logic [31:0] swap_check(logic [31:0] check);
-    return {check[7:0], check[15:8], check[23:16], check[31:24]};
-  endfunction
 
   // The state of the check after a beat: the state before it counts as its first bits do.
   function automatic logic [31:0] crc_beat(logic [31:0] state, beat_t beat);
@@ -231,13 +247,6 @@ package exanet;
   endfunction
 
   localparam logic [3:0][31:0] CrcSound = {crc_sound(3), crc_sound(2), crc_sound(1), crc_sound(0)};
-
-  // A word of host memory, whose first byte is the lowest, as a word of the network, and back.
-  function automatic word_t swap_bytes(word_t data);
-    word_t swapped;
-    for (int i = 0; i < 16; i++) swapped[8*i+:8] = data[8*(15-i)+:8];
-    return swapped;
-  endfunction
 
 endpackage
 

@@ -69,11 +69,11 @@ module rdma_receive_answers
       if (reset) state <= HEADER;
     end
   end else begin : g_bus
-    wire [31:0] check = crc_followed_by(word_t'(header) ^ {CrcStart, 96'd0}, 0) ^ crc_footer('0, footer);
+    wire [511:0] packet = {word_t'(header), footer, 32'd0, 256'd0};
 
     assign taken = net_ready;
     assign net_last = 1'b1;
-    assign net_data = DATA_WIDTH'({word_t'(header), footer, check}) << (DATA_WIDTH - 256);
+    assign net_data = packet | {224'd0, crc_packet(packet, 0), 256'd0};
   end
 endmodule
 

@@ -9,7 +9,6 @@
 
 module rdma_receive_write #(
     parameter int  DATA_WIDTH = 128,
-    parameter int  CELLS      = 32,
     parameter type cell_t     = logic
 ) (
     input wire logic clk,
@@ -50,6 +49,8 @@ module rdma_receive_write #(
     input  wire logic                    bvalid,
     output logic                         bready
 );
+  // Cells that wait: over a wider bus short ones come faster, and memory takes as long.
+  localparam int CELLS = DATA_WIDTH == 128 ? 32 : 64;
   // Words of a cell, and of the queue.
   localparam int CellWords = 256 * 8 / DATA_WIDTH;
   localparam int WORDS = 8 * CellWords;

@@ -40,12 +40,7 @@ impl Bus {
 
     /// Words as they lie on the bus, one bus after the other, with zeros behind the last.
     pub fn side_by_side(&self, words: &[u128]) -> Vec<BusWords> {
-        let side_by_side = |words: &[u128]| {
-            let mut of_bus = [0; MOST_LANES];
-            of_bus[..words.len()].copy_from_slice(words);
-            of_bus
-        };
-        words.chunks(self.lanes.len()).map(side_by_side).collect()
+        side_by_side(words, self.lanes.len())
     }
 
     /// The words that it has of `words`.
@@ -66,4 +61,14 @@ impl Bus {
         words.iter_mut().zip(&self.lanes).for_each(|(word, lane)| *word = rtl.get(*lane));
         words
     }
+}
+
+/// Words as they lie on a bus of so many, one bus after the other, with zeros behind the last.
+pub(crate) fn side_by_side(words: &[u128], lanes: usize) -> Vec<BusWords> {
+    let side_by_side = |words: &[u128]| {
+        let mut of_bus = [0; MOST_LANES];
+        of_bus[..words.len()].copy_from_slice(words);
+        of_bus
+    };
+    words.chunks(lanes).map(side_by_side).collect()
 }

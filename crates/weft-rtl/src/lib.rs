@@ -21,6 +21,7 @@
 //! instance of the RTL stays in step: it finds what a decision does not say, and has the waves.
 
 mod allreduce;
+mod beats;
 mod block;
 mod bus;
 mod cells;

@@ -1,4 +1,5 @@
-//! Blocks of RTL beside their models under random stimulus: `random_stimulus BLOCK CYCLES SEED`.
+//! Blocks of RTL beside their models under random stimulus: `random_stimulus BLOCK BITS CYCLES SEED`, the bits
+//! being those of the buses.
 //!
 //! ```text
 //!   random ──► model of the block ── what crosses its ports ──► RTL in step: the first difference ends it
@@ -124,8 +125,11 @@ impl Bench {
     }
 }
 
-fn run(block: &str, cycles: u64, seed: u64) -> Result<String, String> {
-    let machine = weft_machine::load("exanest", &["nic.segmentation.agent=hardware"])
+fn run(block: &str, bits: u64, cycles: u64, seed: u64) -> Result<String, String> {
+    let word = format!("nic.host_port.word={}", bits / 8);
+    // TR-488 §9 has wider buses with a faster clock.
+    let clock = if bits > 128 { "nic.clock=200MHz" } else { "nic.clock=150MHz" };
+    let machine = weft_machine::load("exanest", &["nic.segmentation.agent=hardware", &word, clock])
         .map_err(|errors| errors.to_string())?;
     let Nic::Exanet(nic) = &machine.nic else { return Err("exanest has another interface".to_owned()) };
     let parameters: ExanetParameters = nic.parameters(0);
@@ -148,21 +152,21 @@ fn run(block: &str, cycles: u64, seed: u64) -> Result<String, String> {
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let number = |word: &String| word.parse::<u64>().ok();
-    let [block, cycles, seed] = &words[..] else {
-        println!("random_stimulus BLOCK CYCLES SEED");
+    let [block, bits, cycles, seed] = &words[..] else {
+        println!("random_stimulus BLOCK BITS CYCLES SEED");
         return ExitCode::from(2);
     };
-    let (Some(cycles), Some(seed)) = (number(cycles), number(seed)) else {
-        println!("CYCLES and SEED are whole numbers");
+    let (Some(bits), Some(cycles), Some(seed)) = (number(bits), number(cycles), number(seed)) else {
+        println!("BITS, CYCLES and SEED are whole numbers");
         return ExitCode::from(2);
     };
-    match run(block, cycles, seed) {
+    match run(block, bits, cycles, seed) {
         Ok(said) => {
-            println!("{block}, {cycles} cycles, seed {seed}: {said}, no difference");
+            println!("{block} of {bits} bits, {cycles} cycles, seed {seed}: {said}, no difference");
             ExitCode::SUCCESS
         }
         Err(why) => {
-            println!("{block}, seed {seed}: {why}");
+            println!("{block} of {bits} bits, seed {seed}: {why}");
             ExitCode::FAILURE
         }
     }
