@@ -5,7 +5,7 @@ block.toml has:
     uses = ["float"]       # blocks whose files it needs too
     test_parameters = { TIMEOUT = 5000 }  # parameters of its tests, where not those of the file
     stimulus = 10_000_000  # of crates/weft-rtl/examples/random_stimulus: cycles without a difference
-    stimulus_bits = [128]  # buses of the variants that it has
+    stimulus_bits = [512]  # and of variants beside that of 128 bits
     [variants]             # parameters that it is built for, by the bits or the part that tables name
     32 = { EXP = 8 }
     [bug]                  # put into the block on purpose, for the tests of weft --rtl, which has it in step
@@ -58,7 +58,7 @@ class Block:
     test_parameters: dict[str, int] = field(default_factory=dict)
     variants: dict[str, dict[str, int]] = field(default_factory=lambda: {"": {}})
     stimulus: int = 0
-    stimulus_bits: list[int] = field(default_factory=lambda: [128])
+    stimulus_bits: list[int] = field(default_factory=list)
     bug: Bug | None = None
 
     @staticmethod

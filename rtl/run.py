@@ -212,8 +212,8 @@ def do(arguments: argparse.Namespace, blocks: list[Block]) -> int:
     if arguments.what == "random":
         if not (BUILD / "libweft_rtl.so").exists():
             return missing(arguments.what)
-        jobs = [(block, bits) for block in blocks if block.stimulus for bits in block.stimulus_bits]
-        return sum(random(block, bits, arguments) for block, bits in jobs)
+        stimulated = [(block, bits) for block in blocks if block.stimulus for bits in [128, *block.stimulus_bits]]
+        return sum(random(block, bits, arguments) for block, bits in stimulated)
     failed = 0
     if arguments.what in ("check", "prove"):
         failed += proofs.check(blocks)

@@ -24,7 +24,7 @@ pub(crate) struct BeatPorts {
     last: RtlPort,
 }
 
-/// What a block offers on a stream in a cycle, if it is valid.
+/// The beat that a block offers on a stream in a cycle, if it is valid.
 pub(crate) struct OfferedBeat {
     pub valid: u128,
     pub words: BusWords,

@@ -7,10 +7,9 @@ use weft_nic::ExanetParameters;
 use weft_nic::iommu::FaultModel;
 use weft_units::{Bytes, Clock, Span};
 
-/// The clock of TR-488 §4.2, in MHz: at it the time-outs of the RTL are those of the document.
-const CLOCK: u64 = 150;
-/// That of §9, for buses of 512 bits.
-const WIDE_CLOCK: u64 = 200;
+/// The clocks at which the time-outs of the RTL are those of the machines, in MHz: that of TR-488 §4.2, and
+/// that of §9 for wider buses.
+const CLOCKS: [u64; 2] = [150, 200];
 /// Bytes of a word of the host port there.
 pub(crate) const WORD: u64 = 16;
 /// The factor by which the time-outs of all blocks grow.
@@ -34,8 +33,6 @@ pub(crate) struct Fit<'a> {
     pub block: &'static str,
     /// `nic.clock`.
     pub clock: &'a Clock,
-    /// That of the RTL, in MHz.
-    built_for: u64,
 }
 
 impl<'a> Fit<'a> {
@@ -46,8 +43,7 @@ impl<'a> Fit<'a> {
         parameters: &'a ExanetParameters,
     ) -> Result<Fit<'a>, RtlError> {
         library.check_bus(block, parameters)?;
-        let built_for = if parameters.host_port.word > Bytes::new(WORD) { WIDE_CLOCK } else { CLOCK };
-        Ok(Fit { library, block, clock: &parameters.mailbox.clock, built_for })
+        Ok(Fit { library, block, clock: &parameters.mailbox.clock })
     }
 
     /// A number that is a parameter of the RTL.
@@ -121,9 +117,10 @@ impl<'a> Fit<'a> {
         let rtl = self.library.parameter(self.block, parameter)?;
         let equal = cycles(self.clock, machine) == Some(rtl);
         // Of other clocks such a time may be no whole number of cycles.
-        if !equal && self.clock.hertz() != Some(1_000_000 * self.built_for) {
+        let clock = CLOCKS[usize::from(self.library.is_wide())];
+        if !equal && self.clock.hertz() != Some(clock * 1_000_000) {
             let why = format!("{key} of {machine} is not the {rtl} cycles of the RTL at nic.clock");
-            return Err(self.unfit(why, &format!("add --set nic.clock={}MHz", self.built_for)));
+            return Err(self.unfit(why, &format!("add --set nic.clock={clock}MHz")));
         }
         if equal { Ok(()) } else { Err(self.differs(key, parameter, [&machine, &self.clock.cycles(rtl)])) }
     }

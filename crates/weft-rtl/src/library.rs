@@ -336,6 +336,11 @@ impl RtlLibrary {
         found.map(|block| block as u32).ok_or_else(|| self.lacks(format!("block `{variant}`")))
     }
 
+    /// Whether the buses of the machine are wider than those of TR-488.
+    pub(crate) fn is_wide(&self) -> bool {
+        self.bus > NARROW
+    }
+
     /// Checks that a block is there with buses as wide as the machine's.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
-//! Blocks of RTL beside their models under random stimulus: `random_stimulus BLOCK BITS CYCLES SEED`, the bits
-//! being those of the buses.
+//! Blocks of RTL beside their models under random stimulus: `random_stimulus BLOCK BITS CYCLES SEED`, where
+//! buses have so many bits.
 //!
 //! ```text
 //!   random ──► model of the block ── what crosses its ports ──► RTL in step: the first difference ends it
@@ -23,6 +23,26 @@ use weft_units::{Clock, EndpointId, Time};
 
 /// The endpoint whose blocks are looked at.
 const HERE: EndpointId = EndpointId(5);
+
+/// Sets of exanest by the bits of its buses: those of caRVnet at its clock, with pages of 128 bits all the
+/// same.
+const SETS: [(u64, &[&str]); 2] = [
+    (128, &[]),
+    (
+        512,
+        &[
+            "nic.clock=200MHz",
+            "nic.host_port.word=64",
+            "nic.host_port.store_clock=200MHz",
+            "nic.host_port.store_word=16",
+            "nic.host_port.store_latency=13 cycles",
+            "nic.host_port.burst_words=4",
+            "nic.host_port.outstanding_bursts=16",
+            "nic.rdma.cell_buffers=16",
+            "nic.rdma.cell_overhead=0 cycles",
+        ],
+    ),
+];
 
 /// Cycles of a run in which everything has to come about.
 const WHOLE_RUN: u64 = 10_000_000;
@@ -126,11 +146,10 @@ impl Bench {
 }
 
 fn run(block: &str, bits: u64, cycles: u64, seed: u64) -> Result<String, String> {
-    let word = format!("nic.host_port.word={}", bits / 8);
-    // TR-488 §9 has wider buses with a faster clock.
-    let clock = if bits > 128 { "nic.clock=200MHz" } else { "nic.clock=150MHz" };
-    let machine = weft_machine::load("exanest", &["nic.segmentation.agent=hardware", &word, clock])
-        .map_err(|errors| errors.to_string())?;
+    let of_bits = SETS.iter().find(|(of, _)| *of == bits);
+    let (_, sets) = of_bits.ok_or_else(|| format!("there are no buses of {bits} bits"))?;
+    let sets = [&["nic.segmentation.agent=hardware"], *sets].concat();
+    let machine = weft_machine::load("exanest", &sets).map_err(|errors| errors.to_string())?;
     let Nic::Exanet(nic) = &machine.nic else { return Err("exanest has another interface".to_owned()) };
     let parameters: ExanetParameters = nic.parameters(0);
     let library = RtlLibrary::find().map_err(|error| error.to_string())?;

@@ -133,6 +133,11 @@ fn domain_of(interface: u16) -> Pdid {
     Pdid(100 + interface)
 }
 
+/// Whether a channel is of the set of which there are more than it holds.
+fn is_of_crowd((source, _): Name) -> bool {
+    u64::from(source.0) > APART
+}
+
 impl Stimulus<'_> {
     /// The next cell comes, or nothing for a while; what has been answered before it leaves before.
     fn next(&mut self) -> Result<(), String> {
@@ -142,12 +147,18 @@ impl Stimulus<'_> {
         let name = self.draw_channel();
         let now = self.link_free;
         let flow = self.flows.get_mut(&name).ok_or("a channel that was drawn has a transfer")?;
-        let Some(cell) = flow.next_cell(name.1, now, &self.parameters.rdma.send.cut) else {
+        // Once its transfer is whole, another channel of the crowd may have its place: cells that come again
+        // would be those of a new one.
+        let may_send = flow.is_known || !is_of_crowd(name);
+        let cut = &self.parameters.rdma.send.cut;
+        let cell = if may_send { flow.next_cell(name.1, now, cut) } else { None };
+        let Some(cell) = cell else {
             self.link_free = now + Span::from_ns(20);
             return self.take_answers(self.link_free);
         };
         let (id, bytes) = cell;
-        // Words of 16 Gb/s on the way in, or beats of the bus without a gap; now and then less, or with a pause.
+        // Words of 16 Gb/s on the way in, or beats of the bus without a gap; now and then less, or with a
+        // pause.
         let words = 2 + bytes.div_ceil(Bytes::new(16));
         let on_wire = match self.word().get() / 16 {
             1 => Span::from_ns(8 * words),
@@ -367,7 +378,7 @@ impl Stimulus<'_> {
             Answer::Nack(Refusal::Protection) => "of another domain",
             Answer::Nack(Refusal::PageFault) => "faulted",
         });
-        let is_of_crowd = u64::from(name.0.0) > APART;
+        let is_of_crowd = is_of_crowd(name);
         if !is_of_crowd && self.bench.in_thousand(30) {
             return self.seen.answers.count("answers lost");
         }

@@ -329,7 +329,12 @@ impl RdmaReceiveInStep {
         if !ready {
             // The RTL answers no earlier than it could know.
             let may_be_offered = self.due.front().is_some_and(|due| *due <= cycle);
-            return place.compare(cycle, "m_axis_net_tvalid", (offered.valid != 0 && !may_be_offered).into(), 0);
+            return place.compare(
+                cycle,
+                "m_axis_net_tvalid",
+                (offered.valid != 0 && !may_be_offered).into(),
+                0,
+            );
         }
         let Some(sending) = self.sending.front_mut() else { return Ok(()) };
         place.compare(cycle, "m_axis_net_tvalid", offered.valid, 1)?;
