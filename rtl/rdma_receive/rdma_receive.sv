@@ -7,6 +7,8 @@
 //   registers ─► rdma_receive_registers         rdma_receive_contexts ─ answer ─► rdma_receive_answers ─► network
 //   (AXI4-Lite)                                     cells in memory                           (ACK, NACK per block)
 //
+// Where the buses have 512 bits, rdma_receive_cells_bus is in the place of rdma_receive_cells.
+//
 // From TR-488 §4.5: the payload goes to its place as it arrives; contexts, and answers and notifications by block; §4.3:
 // the PDID is checked here; §4.5.3: a block that met a page fault is sent again. Ours: PDIDs by virtual interface, what
 // a notification has and where it goes, two contexts a channel, the time of a silent context. Addresses are those of
@@ -18,8 +20,9 @@
 //               └───────────────┴───────────────┴──────────┴──┴──┴──────────┴──┴─────┴───────────┘
 // T: the block is the last of its transfer; W: the transfer is whole; P: 1 in the first round of the queue, then 0, ….
 //
-// Cycles: a word that is on the network's bus in cycle n can be on that of memory in cycle n + 1. A block whose last
-// answer from memory is on the bus in cycle n has its answer on the network's bus in cycle n + 2.
+// Cycles: a word that is on the network's bus in cycle n can be on that of memory in cycle n + 1. Over 512 bits a word
+// goes with the beat that has its end, and the last of a cell a cycle later, if that is no beat's first part. A block
+// whose last answer from memory is on the bus in cycle n has its answer on the network's bus in cycle n + 2.
 
 `default_nettype none
 
