@@ -214,9 +214,8 @@ def do(arguments: argparse.Namespace, blocks: list[Block]) -> int:
         if not (BUILD / "libweft_rtl.so").exists():
             return missing(arguments.what)
         stimulated = [block for block in blocks if block.stimulus]
-        return sum(
-            random(block, bits, arguments) for block in stimulated for bits in [128, *block.stimulus_bits]
-        )
+        widths = [(block, bits) for block in stimulated for bits in (128, *block.stimulus_bits)]
+        return sum(random(block, bits, arguments) for block, bits in widths)
     if len(blocks) > 1:
         return side_by_side(arguments, blocks)
     [block] = blocks

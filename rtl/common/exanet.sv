@@ -205,6 +205,49 @@ package exanet;
     return swapped;
   endfunction
 
+  // --- The check over beats of 512 bits, whose first word is the highest ---
+
+  typedef word_t [3:0] beat_t;
+
+  // The part of a word in the state after a beat in which so many words follow it.
+  function automatic data_rows_t crc_rows_before(int words);
+    data_rows_t rows;
+    logic [31:0] column;
+    rows = '0;
+    for (int j = 0; j < 128; j++) begin
+      column = crc_slow('0, 128'd1 << j, 128);
+      for (int k = 0; k < words; k++) column = crc_slow(column, '0, 128);
+      for (int i = 0; i < 32; i++) rows[i][j] = column[i];
+    end
+    return rows;
+  endfunction
+
+  localparam data_rows_t [3:0] CrcBeat = {
+    crc_rows_before(3), crc_rows_before(2), crc_rows_before(1), crc_rows_before(0)
+  };
+
+  // The state of the check after a beat: the state before it counts as its first bits do.
+  function automatic logic [31:0] crc_beat(logic [31:0] state, beat_t beat);
+    beat_t summed;
+    logic [31:0] next;
+    summed = beat ^ {swap_check(state), 480'd0};
+    for (int i = 0; i < 32; i++) begin
+      next[i] = 1'b0;
+      for (int k = 0; k < 4; k++) next[i] ^= ^(summed[k] & CrcBeat[k][i]);
+    end
+    return next;
+  endfunction
+
+  // The state after a sound packet whose check was swapped, and so many words of zeros.
+  function automatic logic [31:0] crc_sound(int words);
+    logic [31:0] crc;
+    crc = crc_slow(CrcStart, '0, 32);
+    for (int k = 0; k < words; k++) crc = crc_slow(crc, '0, 128);
+    return crc;
+  endfunction
+
+  localparam logic [3:0][31:0] CrcSound = {crc_sound(3), crc_sound(2), crc_sound(1), crc_sound(0)};
+
 endpackage
 
 `default_nettype wire

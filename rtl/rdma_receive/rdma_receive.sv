@@ -7,10 +7,12 @@
 //   registers ─► rdma_receive_registers         rdma_receive_contexts ─ answer ─► rdma_receive_answers ─► network
 //   (AXI4-Lite)                                     cells in memory                           (ACK, NACK per block)
 //
+// Where the buses have 512 bits, rdma_receive_cells_bus is in the place of rdma_receive_cells.
+//
 // From TR-488 §4.5: the payload goes to its place as it arrives; contexts, and answers and notifications by block; §4.3:
 // the PDID is checked here; §4.5.3: a block that met a page fault is sent again. Ours: PDIDs by virtual interface, what
 // a notification has and where it goes, two contexts a channel, the time of a silent context. Addresses are those of
-// whole words: cells with another are refused as foreign ones are.
+// whole words of the bus: cells with another are refused as foreign ones are.
 //
 //  notification  127          96 95           64 63      48 47 46          31 30   22 21        0
 //               ┌───────────────┬───────────────┬──────────┬──┬──┬──────────┬──┬─────┬───────────┐
@@ -18,14 +20,17 @@
 //               └───────────────┴───────────────┴──────────┴──┴──┴──────────┴──┴─────┴───────────┘
 // T: the block is the last of its transfer; W: the transfer is whole; P: 1 in the first round of the queue, then 0, ….
 //
-// Cycles: a word that is on the network's bus in cycle n can be on that of memory in cycle n + 1. A block whose last
-// answer from memory is on the bus in cycle n has its answer on the network's bus in cycle n + 2.
+// Cycles: a word that is on the network's bus in cycle n can be on that of memory in cycle n + 1. Over 512 bits a word
+// goes with the beat that has its end, and the last of a cell a cycle later, if that is no beat's first part. A block
+// whose last answer from memory is on the bus in cycle n has its answer on the network's bus in cycle n + 2.
 
 `default_nettype none
 
 module rdma_receive
   import exanet::*;
 #(
+    // Bits of the buses to network and memory: 128 or 512.
+    parameter int DATA_WIDTH = 128,
     parameter int INTERFACES = 64,
     // Blocks that may be coming in.
     parameter int CONTEXTS = 256,
@@ -46,34 +51,34 @@ module rdma_receive
     input wire logic [21:0] node,
 
     // Cells.
-    input  wire logic         s_axis_net_tvalid,
-    output logic              s_axis_net_tready,
-    input  wire logic [127:0] s_axis_net_tdata,
-    input  wire logic         s_axis_net_tlast,
+    input  wire logic                  s_axis_net_tvalid,
+    output logic                       s_axis_net_tready,
+    input  wire logic [DATA_WIDTH-1:0] s_axis_net_tdata,
+    input  wire logic                  s_axis_net_tlast,
 
     // Answers to blocks.
-    output logic              m_axis_net_tvalid,
-    input  wire logic         m_axis_net_tready,
-    output logic      [127:0] m_axis_net_tdata,
-    output logic              m_axis_net_tlast,
+    output logic                       m_axis_net_tvalid,
+    input  wire logic                  m_axis_net_tready,
+    output logic      [DATA_WIDTH-1:0] m_axis_net_tdata,
+    output logic                       m_axis_net_tlast,
 
     // Writes to memory, by way of the SMMU: rank and virtual address.
-    output logic      [  0:0] m_axi_awid,
-    output logic      [ 41:0] m_axi_awaddr,
-    output logic      [  7:0] m_axi_awlen,
-    output logic      [  2:0] m_axi_awsize,
-    output logic      [  1:0] m_axi_awburst,
-    output logic              m_axi_awvalid,
-    input  wire logic         m_axi_awready,
-    output logic      [127:0] m_axi_wdata,
-    output logic      [ 15:0] m_axi_wstrb,
-    output logic              m_axi_wlast,
-    output logic              m_axi_wvalid,
-    input  wire logic         m_axi_wready,
-    input  wire logic [  0:0] m_axi_bid,
-    input  wire logic [  1:0] m_axi_bresp,
-    input  wire logic         m_axi_bvalid,
-    output logic              m_axi_bready,
+    output logic      [             0:0] m_axi_awid,
+    output logic      [            41:0] m_axi_awaddr,
+    output logic      [             7:0] m_axi_awlen,
+    output logic      [             2:0] m_axi_awsize,
+    output logic      [             1:0] m_axi_awburst,
+    output logic                         m_axi_awvalid,
+    input  wire logic                    m_axi_awready,
+    output logic      [  DATA_WIDTH-1:0] m_axi_wdata,
+    output logic      [DATA_WIDTH/8-1:0] m_axi_wstrb,
+    output logic                         m_axi_wlast,
+    output logic                         m_axi_wvalid,
+    input  wire logic                    m_axi_wready,
+    input  wire logic [             0:0] m_axi_bid,
+    input  wire logic [             1:0] m_axi_bresp,
+    input  wire logic                    m_axi_bvalid,
+    output logic                         m_axi_bready,
 
     // Registers: see rdma_receive_registers.
     input  wire logic [17:0] s_axil_awaddr,
@@ -101,6 +106,7 @@ module rdma_receive
   localparam int ChannelBits = $clog2(CHANNELS);
   localparam int InterfaceBits = $clog2(INTERFACES);
 
+  if (DATA_WIDTH != 128 && DATA_WIDTH != 512) $fatal(1, "buses of %0d bits, not 128 or 512", DATA_WIDTH);
   if (INTERFACES < 2 || INTERFACES > 64 || INTERFACES != 1 << InterfaceBits)
     $fatal(1, "%0d interfaces: 2, 4, … 64 have pages", INTERFACES);
   if (CHANNELS < INTERFACES || CHANNELS > 65536 || CHANNELS != 1 << ChannelBits)
@@ -141,8 +147,8 @@ module rdma_receive
   logic has_room, has_room_for_notification, burst_valid, burst_second, word_valid, word_last, cell_valid, cells_idle;
   logic [41:0] burst_address;
   logic [4:0] burst_words, second_words;
-  word_t word_data;
-  logic [15:0] word_strobe;
+  logic [  DATA_WIDTH-1:0] word_data;
+  logic [DATA_WIDTH/8-1:0] word_strobe;
   cell_t made_cell, whole_cell, block_cell, notified_cell;
   logic whole_valid, whole_ready, whole_faulted, contexts_ready;
   logic answer_valid, answer_ready, block_valid, block_ends, notified_ends;
@@ -183,38 +189,87 @@ module rdma_receive
       .rready(s_axil_rready)
   );
 
-  rdma_receive_cells #(
-      .INTERFACES(INTERFACES),
-      .cell_t(cell_t)
-  ) cells (
-      .clk,
-      .reset,
-      .clearing,
-      .net_valid(s_axis_net_tvalid),
-      .net_ready(s_axis_net_tready),
-      .net_data(s_axis_net_tdata),
-      .net_last(s_axis_net_tlast),
-      .asked_interface,
-      .pdid,
-      .has_room,
-      .burst_valid,
-      .burst_second,
-      .burst_address,
-      .burst_words,
-      .second_words,
-      .word_valid,
-      .word_data,
-      .word_strobe,
-      .word_last,
-      .cell_valid,
-      .made_cell,
-      .idle(cells_idle)
-  );
+  if (DATA_WIDTH == 128) begin : g_words
+    rdma_receive_cells #(
+        .INTERFACES(INTERFACES),
+        .cell_t(cell_t)
+    ) cells (
+        .clk,
+        .reset,
+        .clearing,
+        .net_valid(s_axis_net_tvalid),
+        .net_ready(s_axis_net_tready),
+        .net_data(s_axis_net_tdata),
+        .net_last(s_axis_net_tlast),
+        .asked_interface,
+        .pdid,
+        .has_room,
+        .burst_valid,
+        .burst_second,
+        .burst_address,
+        .burst_words,
+        .second_words,
+        .word_valid,
+        .word_data,
+        .word_strobe,
+        .word_last,
+        .cell_valid,
+        .made_cell,
+        .idle(cells_idle)
+    );
+  end else begin : g_bus
+    rdma_receive_cells_bus #(
+        .INTERFACES(INTERFACES),
+        .cell_t(cell_t)
+    ) cells (
+        .clk,
+        .reset,
+        .clearing,
+        .net_valid(s_axis_net_tvalid),
+        .net_ready(s_axis_net_tready),
+        .net_data(s_axis_net_tdata),
+        .net_last(s_axis_net_tlast),
+        .asked_interface,
+        .pdid,
+        .has_room,
+        .burst_valid,
+        .burst_second,
+        .burst_address,
+        .burst_words,
+        .second_words,
+        .word_valid,
+        .word_data,
+        .word_strobe,
+        .word_last,
+        .cell_valid,
+        .made_cell,
+        .idle(cells_idle)
+    );
+  end
 
   // A block is told of between two cells.
   assign notifies = notification_waits && cells_idle && has_room_for_notification;
+  word_t notification;
+  assign notification = {
+    notified_cell.first,
+    notified_cell.identity.transaction,
+    notified_cell.identity.channel,
+    notified_cell.identity.ends_transfer,
+    notified_ends,
+    14'd0,
+    notification_phase,
+    9'd0,
+    notified_cell.source
+  };
+  // It goes to its place in a word of the bus.
+  localparam int Lanes = DATA_WIDTH / 128;
+  logic [DATA_WIDTH/8-1:0] notification_strobe;
+  for (genvar i = 0; i < Lanes; i++) begin : g_lanes
+    assign notification_strobe[16*i+:16] = {16{int'(notification_address[11:4]) % Lanes == i}};
+  end
 
   rdma_receive_write #(
+      .DATA_WIDTH(DATA_WIDTH),
       .cell_t(cell_t)
   ) write (
       .clk,
@@ -227,18 +282,8 @@ module rdma_receive
       .burst_words(notifies ? 5'd1 : burst_words),
       .second_words,
       .word_valid(word_valid || notifies),
-      .word_data(notifies ? {
-        notified_cell.first,
-        notified_cell.identity.transaction,
-        notified_cell.identity.channel,
-        notified_cell.identity.ends_transfer,
-        notified_ends,
-        14'd0,
-        notification_phase,
-        9'd0,
-        notified_cell.source
-      } : word_data),
-      .word_strobe(notifies ? '1 : word_strobe),
+      .word_data(notifies ? {Lanes{notification}} : word_data),
+      .word_strobe(notifies ? notification_strobe : word_strobe),
       .word_last(notifies || word_last),
       .cell_valid,
       .made_cell,
@@ -261,7 +306,7 @@ module rdma_receive
       .bready(m_axi_bready)
   );
   assign m_axi_awid = '0;
-  assign m_axi_awsize = 3'd4;
+  assign m_axi_awsize = 3'($clog2(DATA_WIDTH / 8));
   assign m_axi_awburst = 2'b01;
 
   // A cell may need a place for its answer, and one for its notification.
@@ -296,7 +341,8 @@ module rdma_receive
   );
 
   rdma_receive_answers #(
-      .answer_t(answer_t)
+      .DATA_WIDTH(DATA_WIDTH),
+      .answer_t  (answer_t)
   ) answers (
       .clk,
       .reset,

@@ -8,9 +8,8 @@
 `default_nettype none
 
 module rdma_receive_write #(
-    parameter int  CELLS  = 32,
-    parameter int  WORDS  = 128,
-    parameter type cell_t = logic
+    parameter int  DATA_WIDTH = 128,
+    parameter type cell_t     = logic
 ) (
     input wire logic clk,
     input wire logic reset,
@@ -18,15 +17,15 @@ module rdma_receive_write #(
     output logic has_room,
     output logic has_room_for_notification,
 
-    input wire logic         burst_valid,
-    input wire logic         burst_second,
-    input wire logic [ 41:0] burst_address,
-    input wire logic [  4:0] burst_words,
-    input wire logic [  4:0] second_words,
-    input wire logic         word_valid,
-    input wire logic [127:0] word_data,
-    input wire logic [ 15:0] word_strobe,
-    input wire logic         word_last,
+    input wire logic                    burst_valid,
+    input wire logic                    burst_second,
+    input wire logic [            41:0] burst_address,
+    input wire logic [             4:0] burst_words,
+    input wire logic [             4:0] second_words,
+    input wire logic                    word_valid,
+    input wire logic [  DATA_WIDTH-1:0] word_data,
+    input wire logic [DATA_WIDTH/8-1:0] word_strobe,
+    input wire logic                    word_last,
 
     input wire logic  cell_valid,
     input wire cell_t made_cell,
@@ -37,19 +36,25 @@ module rdma_receive_write #(
     output cell_t     whole_cell,
     output logic      whole_faulted,
 
-    output logic      [ 41:0] awaddr,
-    output logic      [  7:0] awlen,
-    output logic              awvalid,
-    input  wire logic         awready,
-    output logic      [127:0] wdata,
-    output logic      [ 15:0] wstrb,
-    output logic              wlast,
-    output logic              wvalid,
-    input  wire logic         wready,
-    input  wire logic [  1:0] bresp,
-    input  wire logic         bvalid,
-    output logic              bready
+    output logic      [            41:0] awaddr,
+    output logic      [             7:0] awlen,
+    output logic                         awvalid,
+    input  wire logic                    awready,
+    output logic      [  DATA_WIDTH-1:0] wdata,
+    output logic      [DATA_WIDTH/8-1:0] wstrb,
+    output logic                         wlast,
+    output logic                         wvalid,
+    input  wire logic                    wready,
+    input  wire logic [             1:0] bresp,
+    input  wire logic                    bvalid,
+    output logic                         bready
 );
+  // Cells that wait: over a wider bus short ones come faster, and memory takes as long.
+  localparam int CELLS = DATA_WIDTH == 128 ? 32 : 64;
+  // Words of a cell, and of the queue.
+  localparam int CellWords = 256 * 8 / DATA_WIDTH;
+  localparam int WORDS = 8 * CellWords;
+
   logic asked_valid, asked_second;
   logic [41:0] asked_address;
   logic [4:0] asked_words, asked_second_words;
@@ -79,7 +84,7 @@ module rdma_receive_write #(
   end
 
   fifo #(
-      .WIDTH(145),
+      .WIDTH(DATA_WIDTH + DATA_WIDTH / 8 + 1),
       .DEPTH(WORDS)
   ) word_queue (
       .clk,
@@ -148,7 +153,11 @@ module rdma_receive_write #(
   ) + 1)'(CELLS - 1) && words_waiting < ($clog2(
       WORDS
   ) + 1)'(WORDS - 1);
-  assign has_room = cells_waiting < ($clog2(CELLS) + 1)'(CELLS - 3) && words_waiting < ($clog2(WORDS) + 1)'(WORDS - 34);
+  assign has_room = cells_waiting < ($clog2(
+      CELLS
+  ) + 1)'(CELLS - 3) && words_waiting < ($clog2(
+      WORDS
+  ) + 1)'(WORDS - 2 * CellWords - 2);
 
   always_ff @(posedge clk) begin
     cells_waiting <= cells_waiting + ($clog2(CELLS) + 1)'(cell_valid || notifies) - ($clog2(CELLS) + 1)'(waiting_taken);

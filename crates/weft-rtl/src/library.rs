@@ -468,7 +468,11 @@ impl Instance {
         const CYCLES: [usize; 2] = [1100, 400];
         let ports = &self.library.kinds[self.block as usize].ports;
         let inputs: Vec<_> = ports.iter().filter(|(_, (_, is_output))| !is_output).collect();
-        let inputs: Vec<_> = inputs.into_iter().map(|(name, (port, _))| (name == "reset", *port)).collect();
+        let lanes = |(name, (port, _)): (&String, &(RtlPort, bool))| {
+            let is_reset = name == "reset";
+            port.lanes().map(move |lane| (is_reset, lane))
+        };
+        let inputs: Vec<_> = inputs.into_iter().flat_map(lanes).collect();
         let mut run = |cycles, value: &mut dyn FnMut(bool) -> u128| {
             for _ in 0..cycles {
                 for (is_reset, port) in &inputs {

@@ -108,6 +108,36 @@ fn requests_of_reads_are_the_models_with_rtl_in_step() {
     }
 }
 
+/// Catches a receive unit with buses of 512 bits that is not the model's: on caRVnet, cells of all lengths,
+/// such as are lost and damaged, and those of several sources.
+#[test]
+fn the_receive_unit_of_carvnet_has_wider_buses() {
+    let Some(library) = library("") else { return };
+    let run = |words: &[&str], more: &[&str]| {
+        let mut weft = Command::new(env!("CARGO_BIN_EXE_weft"));
+        weft.arg("osu").args(words).args(["-m", "carvnet-riscv", "--quiet", "--json"]).args(more);
+        let output = weft.env("WEFT_RTL_LIBRARY", &library).output().unwrap();
+        assert!(output.status.success(), "{words:?} {more:?}: {}", text(&output.stderr));
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    let cases: [&[&str]; 5] = [
+        &["latency", "--sizes", "16K:1M", "--iterations", "3"],
+        &["bibw", "--sizes", "64:16K", "--iterations", "2"],
+        &["latency", "--sizes", "33K", "--iterations", "3", "--set", "faults=[{drop=5000}]"],
+        &["latency", "--sizes", "33K", "--iterations", "3", "--set", "faults=[{corrupt=5000}]"],
+        &["alltoall", "--sizes", "3000:9000", "--iterations", "2", "--set", "topology.dims=[4]"],
+    ];
+    for words in cases {
+        let in_step = run(words, &["--rtl", "rdma_receive"]);
+        assert_eq!(rows(&in_step), rows(&run(words, &[])), "{words:?}");
+        assert!(in_step["rtl"].to_string().contains("rdma_receive"), "{words:?}: {}", in_step["rtl"]);
+    }
+    // Last cells of one to five words, of which the last is not full.
+    for size in ["257", "280", "303", "312", "330", "16641"] {
+        run(&["latency", "--sizes", size, "--iterations", "2"], &["--rtl", "rdma_receive"]);
+    }
+}
+
 /// Catches RTL and model that part where cells and answers are lost, and blocks are sent again.
 #[test]
 fn repeated_blocks_are_the_models_with_rtl_in_step() {

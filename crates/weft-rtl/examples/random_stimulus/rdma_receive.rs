@@ -30,8 +30,8 @@ const APART: u64 = 1 << 12;
 const SIZES: [u64; 14] = [0, 1, 15, 16, 17, 255, 256, 257, 271, 512, 513, 700, 16384, 33000];
 /// Answers that may wait for the network: the RTL has room for a few more.
 const WAITING_ANSWERS: usize = 20;
-/// Cycles by which memory may be behind the cells that come.
-const BEHIND: u64 = 40;
+/// Words of memory by which it may be behind the cells that come, in bytes.
+const BEHIND: u64 = 640;
 /// Sources send blocks again that are not answered for this long.
 const TIMEOUT: Span = Span::from_us(30);
 
@@ -133,6 +133,11 @@ fn domain_of(interface: u16) -> Pdid {
     Pdid(100 + interface)
 }
 
+/// Whether a channel is of the set of which there are more than it holds.
+fn is_of_crowd((source, _): Name) -> bool {
+    u64::from(source.0) > APART
+}
+
 impl Stimulus<'_> {
     /// The next cell comes, or nothing for a while; what has been answered before it leaves before.
     fn next(&mut self) -> Result<(), String> {
@@ -142,13 +147,23 @@ impl Stimulus<'_> {
         let name = self.draw_channel();
         let now = self.link_free;
         let flow = self.flows.get_mut(&name).ok_or("a channel that was drawn has a transfer")?;
-        let Some(cell) = flow.next_cell(name.1, now, &self.parameters.rdma.send.cut) else {
+        // Once its transfer is whole, another channel of the crowd may have its place: cells that come again
+        // would be those of a new one.
+        let may_send = flow.is_known || !is_of_crowd(name);
+        let cut = &self.parameters.rdma.send.cut;
+        let cell = if may_send { flow.next_cell(name.1, now, cut) } else { None };
+        let Some(cell) = cell else {
             self.link_free = now + Span::from_ns(20);
             return self.take_answers(self.link_free);
         };
         let (id, bytes) = cell;
-        // Words of 16 Gb/s on the way in, now and then less, or with a pause.
-        let on_wire = Span::from_ns(8 * (2 + bytes.div_ceil(Bytes::new(16))));
+        // Words of 16 Gb/s on the way in, or beats of the bus without a gap; now and then less, or with a
+        // pause.
+        let words = 2 + bytes.div_ceil(Bytes::new(16));
+        let on_wire = match self.word().get() / 16 {
+            1 => Span::from_ns(8 * words),
+            lanes => self.bench.clock.cycles(words.div_ceil(lanes)),
+        };
         let slow = Span::from_ns(if self.bench.in_thousand(100) { self.bench.below(60) } else { 0 });
         let gap = Span::from_ps(match self.bench.below(4) {
             0 | 1 => 0,
@@ -165,6 +180,11 @@ impl Stimulus<'_> {
         self.take_answers(tail)?;
         self.cell(name, id, bytes, (head, tail));
         self.bench.advance(tail)
+    }
+
+    /// Bytes of a word of the buses.
+    fn word(&self) -> Bytes {
+        self.parameters.host_port.word
     }
 
     /// System software opens all interfaces, one in each cycle.
@@ -240,7 +260,8 @@ impl Stimulus<'_> {
         let first = *self.transactions.entry(name).or_insert(u32::MAX - 40);
         let count = self.parameters.rdma.send.cut.blocks(bytes);
         // Some begin within a page, and some cross one; few pages of each process are in use.
-        let address = Address::new(0x10_0000 + 16 * self.bench.below(512));
+        let word = self.word().get();
+        let address = Address::new(0x10_0000 + word * self.bench.below(8192 / word));
         let header = TransferHeader {
             destination: Location { space: interface.into(), address },
             bytes,
@@ -315,7 +336,7 @@ impl Stimulus<'_> {
         let (write, waiting) = (self.rdma.last_write(), self.rdma.blocks_wait());
         // The RTL has room for so many words of cells: it holds up what comes behind them.
         if let Some(write) = write
-            && write.began > tail + self.bench.clock.cycles(BEHIND)
+            && write.began > tail + self.bench.clock.cycles(BEHIND / self.word().get())
         {
             self.link_free = write.began;
             self.seen.rest.count("pauses behind slow memory");
@@ -357,7 +378,7 @@ impl Stimulus<'_> {
             Answer::Nack(Refusal::Protection) => "of another domain",
             Answer::Nack(Refusal::PageFault) => "faulted",
         });
-        let is_of_crowd = u64::from(name.0.0) > APART;
+        let is_of_crowd = is_of_crowd(name);
         if !is_of_crowd && self.bench.in_thousand(30) {
             return self.seen.answers.count("answers lost");
         }

@@ -1,23 +1,27 @@
 //! The receive unit of the RDMA engine in step with its model.
 //!
 //! A cell's words are on the bus from the cycle of its header on, the footer in the cycle that ends with the
-//! edge of its tail. Memory takes the words of a cell in the cycles in which the model's port carries them,
+//! edge of its tail; where a beat has several words, from as many cycles before that on as it has beats, if
+//! that is earlier. Memory takes the words of a cell in the cycles in which the model's port carries them,
 //! and answers so that the unit, which takes two cycles for that, has its answer to the block at the edge at
 //! which the model has the block in memory. It answers once a cycle: where the model has two writes done in
 //! one, or a notification in between, it answers those before them earlier.
 //!
 //! # Not modelled
-//! Addresses that are not those of whole words: they are rounded down, in what the RTL gets.
+//! Addresses that are not those of whole words of the bus: they are rounded down, in what the RTL gets.
 
 use super::ports::ReceivePorts;
-use super::{CUT, NAME, WORD, check};
+use super::{CUT, NAME, NOTIFICATION, check};
+use crate::beats::{Beat, beats};
 use crate::block::BlockInStep;
+use crate::bus::{BusWords, side_by_side};
 use crate::cells::{BlockAnswerWords, CellMessage};
 use crate::difference::Difference;
 use crate::endpoint::BlockPlace;
+use crate::fit::WORD;
 use crate::library::{Instance, RtlError, RtlLibrary};
-use crate::ports::{OfferedWord, reset};
-use crate::words::{BusWord, edge};
+use crate::ports::reset;
+use crate::words::edge;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use weft_nic::ExanetParameters;
@@ -63,7 +67,7 @@ enum AwaitedBy {
 #[derive(Clone, Copy)]
 struct MemoryWord {
     cycle: u64,
-    data: u128,
+    data: BusWords,
     strobe: u128,
     last: bool,
 }
@@ -85,7 +89,7 @@ struct Notification {
 /// An answer to a block, which the network takes from a cycle on.
 struct SentAnswer {
     from: u64,
-    words: VecDeque<u128>,
+    beats: VecDeque<BusWords>,
 }
 
 /// The block.
@@ -93,12 +97,14 @@ pub(crate) struct RdmaReceiveInStep {
     place: BlockPlace,
     rtl: Instance,
     ports: ReceivePorts,
+    /// Bytes of a word of the bus.
+    word: u64,
     interfaces: u64,
     notifications_of_queue: u64,
     /// The next cycle.
     cycle: u64,
     rests_from: u64,
-    words: VecDeque<BusWord>,
+    beats: VecDeque<Beat>,
     registers: VecDeque<(u64, u32, u64)>,
     bursts: VecDeque<Burst>,
     memory_words: VecDeque<MemoryWord>,
@@ -136,7 +142,7 @@ impl RdmaReceiveInStep {
         let index = id.transaction.wrapping_sub(transfer.first);
         let offset = CUT.offset(index, id.index).get();
         let interface = transfer.destination.space as u16;
-        let address = (transfer.destination.address.get() & !(WORD - 1)) + offset;
+        let address = (transfer.destination.address.get() & !(self.word - 1)) + offset;
         let cell = CellMessage {
             source: from,
             to: endpoint,
@@ -155,12 +161,9 @@ impl RdmaReceiveInStep {
             *footer ^= 1;
         }
         let (first, behind) = (edge(&clock, head), edge(&clock, event.at));
-        let count = words.len() as u64;
-        for (place, data) in words.into_iter().enumerate() {
-            let place = place as u64;
-            let cycle = if place == 0 { first } else { (behind + place).saturating_sub(count) };
-            self.words.push_back(BusWord { cycle, data, last: place + 1 == count });
-        }
+        let lanes = (self.word / WORD) as usize;
+        let in_time = behind.saturating_sub(words.len().div_ceil(lanes) as u64);
+        self.beats.extend(beats(&words, lanes, first.min(in_time), behind));
         let answers = usize::from(answered) + kept;
         // While blocks wait, a context that is free is theirs before another cell is looked at.
         let takes = if waiting || kept > 0 { 2 + kept as u64 } else { 1 };
@@ -181,7 +184,7 @@ impl RdmaReceiveInStep {
             let place = *tail % self.notifications_of_queue;
             let phase = u128::from((*tail / self.notifications_of_queue).is_multiple_of(2));
             *tail += 1;
-            let address = queue(interface) + place * WORD;
+            let address = queue(interface) + place * NOTIFICATION;
             let data = notification(&cell, ends, phase);
             self.notifications.push_back(Notification { by: self.settled + NOTIFIED, address, data });
         }
@@ -190,16 +193,17 @@ impl RdmaReceiveInStep {
     /// The payload of a cell is written from a cycle on; behind it so many answers may leave.
     fn written_at(&mut self, cell: &CellMessage, began: u64, (answers, takes): (usize, u64)) {
         let at = of_rank(cell.to_interface, cell.address);
-        let count = cell.bytes.get().div_ceil(WORD).max(1);
-        let first = count.min((BORDER - at % BORDER) / WORD);
-        let word = |(place, data): (usize, u128)| {
+        let bytes_of_word = self.word;
+        let count = cell.bytes.get().div_ceil(bytes_of_word).max(1);
+        let first = count.min((BORDER - at % BORDER) / bytes_of_word);
+        let word = |(place, data): (usize, BusWords)| {
             let place = place as u64;
-            let left = cell.bytes.get() - place * WORD;
-            let strobe = if left >= WORD { 0xFFFF } else { (1 << left) - 1 };
+            let left = (cell.bytes.get() - place * bytes_of_word).min(bytes_of_word);
             let last = place + 1 == first || place + 1 == count;
-            MemoryWord { cycle: began + place, data, strobe, last }
+            MemoryWord { cycle: began + place, data, strobe: (1 << left) - 1, last }
         };
-        let mut words: Vec<MemoryWord> = cell.memory_words().into_iter().enumerate().map(word).collect();
+        let of_bus = self.ports.w_data.side_by_side(&cell.memory_words());
+        let mut words: Vec<MemoryWord> = of_bus.into_iter().enumerate().map(word).collect();
         let second = words.split_off(first as usize);
         self.bursts.push_back(Burst { address: at, words });
         let awaited = |answers, takes| {
@@ -207,7 +211,7 @@ impl RdmaReceiveInStep {
             MemoryAnswer { cycle, of, takes, answers }
         };
         if !second.is_empty() {
-            self.bursts.push_back(Burst { address: at + first * WORD, words: second });
+            self.bursts.push_back(Burst { address: at + first * bytes_of_word, words: second });
             self.memory_answers.push_back(awaited(0, 1));
         }
         self.memory_answers.push_back(awaited(answers, takes));
@@ -230,17 +234,21 @@ impl RdmaReceiveInStep {
             return place.compare(cycle, "m_axi_awvalid", 0, late.into());
         }
         let address = rtl.get(ports.aw_address);
+        place.compare(cycle, "m_axi_awsize", rtl.get(ports.aw_size), self.word.trailing_zeros().into())?;
         let next = self.notifications.front();
         let tells = next.is_some_and(|next| u128::from(next.address) == address || self.bursts.is_empty());
         if tells && let Some(notification) = self.notifications.pop_front() {
             place.compare(cycle, "m_axi_awaddr", address, notification.address.into())?;
             place.compare(cycle, "m_axi_awlen", rtl.get(ports.aw_length), 0)?;
-            let data = notification.data;
-            self.memory_words.push_back(MemoryWord { cycle, data, strobe: 0xFFFF, last: true });
+            // It has its place in a word of the bus.
+            let begin = notification.address % self.word;
+            let (mut data, strobe) = (BusWords::default(), 0xFFFF << begin);
+            data[(begin / NOTIFICATION) as usize] = notification.data;
+            self.memory_words.push_back(MemoryWord { cycle, data, strobe, last: true });
             // It is answered with the bursts around it.
             let before = self.written as usize + self.bursts_to_write() - 1;
             let place = self.place_behind(before, cycle);
-            let awaited = MemoryAnswer { cycle: cycle + 2, of: AwaitedBy::Burst, takes: 1, answers: 0 };
+            let awaited = MemoryAnswer { cycle: cycle + 1, of: AwaitedBy::Burst, takes: 1, answers: 0 };
             self.memory_answers.insert(place, awaited);
             self.answer_once_a_cycle();
             return Ok(());
@@ -259,17 +267,27 @@ impl RdmaReceiveInStep {
         self.memory_words.iter().filter(|word| word.last).count()
     }
 
-    /// Compares a word with that which the model's port carries.
+    /// Whether memory takes a word in a cycle because the model's port carries one: the first of a burst may
+    /// come with its address.
+    fn carries_word(&self, cycle: u64) -> bool {
+        let of_burst = || self.bursts.front().and_then(|burst| burst.words.first());
+        self.memory_words.front().or_else(of_burst).is_some_and(|word| word.cycle <= cycle)
+    }
+
+    /// Compares a word that memory takes with that which the model's port carries.
     fn compare_word(&mut self, cycle: u64) -> Result<(), Difference> {
         let (rtl, ports, place) = (&self.rtl, &self.ports, &self.place);
-        let Some(word) = self.memory_words.pop_front() else { return Ok(()) };
-        place.compare(cycle, "m_axi_wvalid", rtl.get(ports.w_valid), 1)?;
+        let expected = self.memory_words.pop_front();
+        place.compare(cycle, "m_axi_wvalid", rtl.get(ports.w_valid), expected.is_some().into())?;
+        let Some(word) = expected else { return Ok(()) };
         place.compare(cycle, "m_axi_wstrb", rtl.get(ports.w_strobe), word.strobe)?;
-        // Bytes that are not written do not count.
-        let mask = (0..16)
-            .filter(|byte| word.strobe >> byte & 1 == 1)
-            .fold(0, |mask, byte| mask | 0xFF << (8 * byte));
-        place.compare(cycle, "m_axi_wdata", rtl.get(ports.w_data) & mask, word.data & mask)?;
+        for (lane, (found, data)) in ports.w_data.get(rtl).into_iter().zip(word.data).enumerate() {
+            // Bytes that are not written do not count.
+            let mask = (0..16)
+                .filter(|byte| word.strobe >> (16 * lane + byte) & 1 == 1)
+                .fold(0, |mask, byte| mask | 0xFF << (8 * byte));
+            place.compare(cycle, "m_axi_wdata", found & mask, data & mask)?;
+        }
         place.compare(cycle, "m_axi_wlast", rtl.get(ports.w_last), word.last.into())?;
         self.written += u64::from(word.last);
         Ok(())
@@ -307,18 +325,23 @@ impl RdmaReceiveInStep {
     /// Compares what the network is offered with what the model sends.
     fn compare_answer(&mut self, cycle: u64, ready: bool) -> Result<(), Difference> {
         let (rtl, ports, place) = (&self.rtl, &self.ports, &self.place);
-        let OfferedWord { valid, data, last } = ports.answers.offered(rtl);
+        let offered = ports.answers.offered(rtl);
         if !ready {
             // The RTL answers no earlier than it could know.
             let may_be_offered = self.due.front().is_some_and(|due| *due <= cycle);
-            return place.compare(cycle, "m_axis_net_tvalid", (valid != 0 && !may_be_offered).into(), 0);
+            return place.compare(
+                cycle,
+                "m_axis_net_tvalid",
+                (offered.valid != 0 && !may_be_offered).into(),
+                0,
+            );
         }
         let Some(sending) = self.sending.front_mut() else { return Ok(()) };
-        place.compare(cycle, "m_axis_net_tvalid", valid, 1)?;
-        let expected = sending.words.pop_front().unwrap_or_default();
-        place.compare(cycle, "m_axis_net_tdata", data, expected)?;
-        place.compare(cycle, "m_axis_net_tlast", last, sending.words.is_empty().into())?;
-        if sending.words.is_empty() {
+        place.compare(cycle, "m_axis_net_tvalid", offered.valid, 1)?;
+        let expected = sending.beats.pop_front().unwrap_or_default();
+        let signals = ["m_axis_net_tdata", "m_axis_net_tlast"];
+        offered.compare(place, cycle, signals, (&expected, sending.beats.is_empty()))?;
+        if sending.beats.is_empty() {
             self.sending.pop_front();
             self.due.pop_front();
         }
@@ -351,7 +374,8 @@ impl BlockInStep for RdmaReceiveInStep {
 
     fn begin(library: &Arc<RtlLibrary>, place: BlockPlace) -> Result<RdmaReceiveInStep, RtlError> {
         let mut rtl = library.create(NAME)?;
-        let ports = ReceivePorts::begin(&mut rtl)?;
+        let bus = library.parameter(NAME, "DATA_WIDTH")?;
+        let ports = ReceivePorts::begin(&mut rtl, bus as u32)?;
         let channels = library.parameter(NAME, "CHANNELS")?;
         reset(&mut rtl, place.endpoint, channels + 2)?;
         let interfaces = library.parameter(NAME, "INTERFACES")?;
@@ -364,11 +388,12 @@ impl BlockInStep for RdmaReceiveInStep {
             place,
             rtl,
             ports,
+            word: bus / u64::from(u8::BITS),
             interfaces,
             notifications_of_queue: library.parameter(NAME, "NOTIFICATIONS")?,
             cycle: 0,
             rests_from: 0,
-            words: VecDeque::new(),
+            beats: VecDeque::new(),
             registers: VecDeque::new(),
             bursts: VecDeque::new(),
             memory_words: VecDeque::new(),
@@ -401,7 +426,8 @@ impl BlockInStep for RdmaReceiveInStep {
             Crossing::BlockReplied { to, id, answer } => {
                 let words = BlockAnswerWords { from: self.place.endpoint, to, id, answer }.words();
                 let from = edge(&self.place.clock, event.at);
-                self.sending.push_back(SentAnswer { from, words: words.into() });
+                let beats = side_by_side(&words, (self.word / WORD) as usize).into();
+                self.sending.push_back(SentAnswer { from, beats });
             }
             _ => {}
         }
@@ -412,18 +438,20 @@ impl BlockInStep for RdmaReceiveInStep {
         if moves || self.cycle < self.rests_from {
             return Some(self.cycle);
         }
-        let word = self.words.front().map(|word| word.cycle);
+        let beat = self.beats.front().map(|beat| beat.cycle);
         let register = self.registers.front().map(|register| register.0);
         let sending = self.sending.front().map(|sending| sending.from);
-        let next = word.into_iter().chain(register).chain(sending).min();
+        let next = beat.into_iter().chain(register).chain(sending).min();
         next.map(|next| next.max(self.cycle))
     }
 
     fn step(&mut self) -> Result<(), Difference> {
         let Some(cycle) = self.next_cycle() else { return Ok(()) };
-        let word = self.words.front().copied().filter(|word| word.cycle <= cycle);
+        let beat = self.beats.front().copied().filter(|beat| beat.cycle <= cycle);
         let register = self.registers.front().copied().filter(|register| register.0 <= cycle);
-        let takes_word = self.memory_words.front().is_some_and(|word| word.cycle <= cycle);
+        let carries_word = self.carries_word(cycle);
+        // A notification comes when it can, and what is behind it waits for its answer.
+        let takes_word = carries_word || self.memory_words.is_empty() && !self.notifications.is_empty();
         self.take_turns(cycle);
         let answers = self.written > 0
             && self
@@ -432,18 +460,18 @@ impl BlockInStep for RdmaReceiveInStep {
                 .is_some_and(|awaited| awaited.of == AwaitedBy::Burst && awaited.cycle <= cycle);
         let ready = self.sending.front().is_some_and(|sending| sending.from <= cycle);
         let (rtl, ports) = (&mut self.rtl, &self.ports);
-        ports.cells.offer(rtl, word);
+        ports.cells.offer(rtl, beat.as_ref());
         ports.registers.store(rtl, register.map(|(_, address, value)| (address, value)));
         rtl.set(ports.w_ready, takes_word.into());
         rtl.set(ports.b_valid, answers.into());
         ports.answers.set_ready(rtl, ready);
         rtl.cycle();
         self.cycle = cycle + 1;
-        if word.is_some() || register.is_some() || answers || takes_word || ready {
+        if beat.is_some() || register.is_some() || answers || takes_word || ready {
             self.rests_from = cycle + REST;
         }
-        if word.is_some() && ports.cells.is_ready(rtl) {
-            self.words.pop_front();
+        if beat.is_some() && ports.cells.is_ready(rtl) {
+            self.beats.pop_front();
         }
         if register.is_some() && ports.registers.is_ready(rtl) {
             self.registers.pop_front();
@@ -453,7 +481,7 @@ impl BlockInStep for RdmaReceiveInStep {
             self.written -= 1;
         }
         self.compare_address(cycle)?;
-        if takes_word {
+        if carries_word || takes_word && self.rtl.get(self.ports.w_valid) != 0 {
             self.compare_word(cycle)?;
         }
         self.compare_answer(cycle, ready)
