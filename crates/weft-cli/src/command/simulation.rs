@@ -97,7 +97,7 @@ fn run_experiment<E: Shown>(
         Form::Text(list) => output::text(&text::<E>(&report, list, options))?,
     }
     let status = Status::from(report.ended);
-    if let (Status::EndedBadly, Some(detail)) = (status, &report.detail) {
+    if let (Status::EndedBadly | Status::Interrupted, Some(detail)) = (status, &report.detail) {
         let detail = format!("{}: {detail}", report.ended);
         if !called::keep_detail(&detail) {
             say!("weft: {detail}");

@@ -3,11 +3,12 @@
 use crate::common::rows;
 use crate::skipped::skip;
 use crate::support::{job, texts};
+use crate::waiting::wait_until_used;
 use fst_reader::{FstFilter, FstHierarchyEntry, FstReader, FstSignalValue};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// The folder of `make rtl`.
 fn built() -> PathBuf {
@@ -197,6 +198,33 @@ fn waves_are_the_same_in_both_formats_and_end_with_their_window() {
     refused(&["--waves-from", "1s"], "nothing happens at M1QAF");
     refused(&["--waves-from", "1s"], "from 1s on, and the run is over at");
     refused(&["--waves-from", "2us", "--waves-to", "1us"], "--waves-from 2us is not before --waves-to 1us");
+}
+
+/// Catches waves of an interrupted run that nobody can read.
+#[test]
+fn an_interrupted_run_has_its_waves() {
+    let Some(library) = library("") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["waves.vcd", "waves.fst"] {
+        let file = folder.path().join(name);
+        let part = folder.path().join(format!("{name}.part"));
+        let line = "osu latency -m exanest --from M1QAF1 --to M1QAF2 --sizes 0 --iterations 10000000 --quiet";
+        let mut child = Command::new(env!("CARGO_BIN_EXE_weft"))
+            .args(line.split(' '))
+            .args(["--rtl", "mailbox", "--waves", file.to_str().unwrap()])
+            .env("WEFT_RTL_LIBRARY", &library)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        wait_until_used(&mut child, 1.0);
+        let id = child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+        let changes = if name.ends_with("vcd") { changes_of_vcd(&file) } else { changes_of_fst(&file) };
+        assert!(!changes.is_empty() && !part.exists(), "{name}");
+    }
 }
 
 /// Catches RTL in the model's place that decides otherwise: results are the model's, to the picosecond. Links

@@ -26,7 +26,7 @@ use weft_network::SimulatedNetwork;
 use weft_nic::Host;
 use weft_nic::edge_form::PortUse;
 use weft_nic::ports::PortEvent;
-use weft_results::{ResultsError, ResultsWriter, Table};
+use weft_results::{Conclusion, Ending, ResultsError, ResultsWriter, Table};
 use weft_trace::Region;
 use weft_units::{EndpointId, RankId, Span, Time};
 use weft_workload::flow::FlowReport;
@@ -294,6 +294,21 @@ impl Account {
     /// Steps the RTL to the end of a run that is over at `now`.
     pub fn finish_rtl(&mut self, now: Time) -> Result<(), ExperimentError> {
         self.rtl.as_mut().map_or(Ok(()), |rtl| rtl.finish(now))
+    }
+
+    /// Ends the RTL of a run that has come to this conclusion at `now`: with its waves, if they are written,
+    /// and the first difference, if there is one. An interrupted run stays one where its waves have not begun.
+    pub fn end_rtl(&mut self, now: Time, conclusion: Conclusion) -> Result<Conclusion, ExperimentError> {
+        let Some(rtl) = self.rtl.as_mut() else { return Ok(conclusion) };
+        let closed = rtl.close(now);
+        match (rtl.difference(), closed) {
+            _ if conclusion.ended == Ending::LostData => Ok(conclusion),
+            (Some(difference), _) => Ok(Conclusion::new(Ending::RtlDiffers, difference)),
+            (None, Err(error)) if conclusion.ended == Ending::Interrupted => {
+                Ok(Conclusion::new(Ending::Interrupted, error.to_string()))
+            }
+            (None, closed) => closed.map(|()| conclusion),
+        }
     }
 
     /// The bytes that were compared in the memory of sources and targets.

@@ -329,8 +329,19 @@ impl RankRun {
         Ok((self.account.tally(), self.network.save().map_err(ExperimentError::input)?))
     }
 
-    /// Runs to the end of the epoch, or to `save_at` if that comes first.
+    /// Runs to the end of the epoch, or to `save_at` if that comes first. However the run ends, RTL in step
+    /// with it ends too.
     pub fn step(
+        &mut self,
+        save_at: Option<Time>,
+        around: &mut Surroundings<'_>,
+    ) -> Result<RunStep, ExperimentError> {
+        let step = self.step_network(save_at, around)?;
+        let RunStep::Ended(conclusion) = step else { return Ok(step) };
+        Ok(RunStep::Ended(self.account.end_rtl(self.network.now(), conclusion)?))
+    }
+
+    fn step_network(
         &mut self,
         save_at: Option<Time>,
         around: &mut Surroundings<'_>,
@@ -348,8 +359,8 @@ impl RankRun {
         if let Some(damage) = self.account.take_outputs(&mut *self.network, writer, drawing)? {
             return Ok(RunStep::Ended(Conclusion::new(Ending::LostData, damage)));
         }
-        if let Some(difference) = self.account.rtl_difference() {
-            return Ok(RunStep::Ended(Conclusion::new(Ending::RtlDiffers, difference)));
+        if self.account.rtl_difference().is_some() {
+            return Ok(RunStep::Ended(Ending::RtlDiffers.into()));
         }
         if self.account.path_bytes() > BREAKDOWN_BYTES && self.break_down(around.tables())? {
             self.account.record_path();
@@ -365,8 +376,8 @@ impl RankRun {
         match progress {
             Progress::Dry => {
                 self.account.finish_rtl(self.network.now())?;
-                if let Some(difference) = self.account.rtl_difference() {
-                    return Ok(RunStep::Ended(Conclusion::new(Ending::RtlDiffers, difference)));
+                if self.account.rtl_difference().is_some() {
+                    return Ok(RunStep::Ended(Ending::RtlDiffers.into()));
                 }
                 let conclusion = self.conclusion();
                 // What is stuck stays so for as long as time passes.
