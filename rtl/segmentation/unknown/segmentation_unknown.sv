@@ -193,7 +193,7 @@ module segmentation_unknown
   ) answers (
       .clk,
       .reset,
-      .in_valid (net_valid && net_ready && net_last && footer.identity[47] && random[34:32] != '0),
+      .in_valid (net_valid && net_ready && net_last && footer.identity[47] && random[33:32] != '0),
       .in_ready (),
       .in_data  (footer.identity),
       .out_valid(named_valid),
@@ -322,6 +322,8 @@ module segmentation_unknown
   logic [15:0] cycle, cells;
   logic [6:0] changed;
   logic [4:0] replies;
+  // A block was sent again because its time was up.
+  logic timed_out;
   wire header_t reply_header = header_t'(reply);
 
   always_ff @(posedge clk) begin
@@ -329,10 +331,11 @@ module segmentation_unknown
     cells <= cells + 16'(net_valid && net_ready && net_last);
     if (change_valid) changed[change_what] <= 1'b1;
     if (reply_valid && reply_ready && !reply_last) replies[3'(reply_header.kind-ACKNOWLEDGEMENT)] <= 1'b1;
-    if (reset) {cycle, cells, changed, replies} <= '0;
+    if (change_valid && dut.agent.changing.what == '0) timed_out <= 1'b1;
+    if (reset) {cycle, cells, changed, replies, timed_out} <= '0;
 
     if (!reset) begin
-      assert (cycle != 16'd800 || cells >= 16'd48 && changed == '1 && replies[3:0] == '1);
+      assert (cycle != 16'd800 || cells >= 16'd48 && changed == '1 && replies[3:0] == '1 && timed_out);
       assert (is_known(256'(handshakes)));
       assert (!bvalid || is_known(256'({bid, bresp})));
       assert (!rvalid || is_known(256'({rid, rdata, rresp, rlast})));
