@@ -15,18 +15,18 @@ CYCLES = 900
 
 
 def simulate(block: Block, surroundings: Path) -> list[str]:
-    """The places of the assertions that fail, or are unknown themselves."""
+    """The places of the assertions that fail, or are unknown themselves, the earliest first."""
     from pyosys import libyosys
 
     design = libyosys.Design()
-    files = " ".join(map(str, [*block.sources, surroundings]))
+    files = " ".join(map(str, [*block.sources, *(RTL / "common/unknown").glob("*.sv"), surroundings]))
     lower = ["proc", "flatten", "async2sync", "chformal -lower", "opt_clean"]
     with tempfile.NamedTemporaryFile(suffix=".txt") as log:
         run = f"sim -clock clk -reset reset -rstlen 2 -n {CYCLES} -q"
         for command in [f"read_slang --top {surroundings.stem} {files}", *lower, run]:
             libyosys.run_pass(f"tee -q -o {log.name} {command}", design)
         text = Path(log.name).read_text()
-    return sorted(set(re.findall(r"^Failed assertion .* at\n\s+(\S+)", text, re.MULTILINE)))
+    return list(dict.fromkeys(re.findall(r"^Failed assertion .* at\n\s+(\S+)", text, re.MULTILINE)))
 
 
 def check(block: Block) -> int:
@@ -34,7 +34,9 @@ def check(block: Block) -> int:
     failed = 0
     for surroundings in sorted((RTL / block.name / "unknown").glob("*.sv")):
         places = simulate(block, surroundings)
-        said = f"unknown or wrong: {', '.join(places)}" if places else f"{CYCLES} cycles, all known"
+        said = f"{CYCLES} cycles, all known"
+        if places:
+            said = f"unknown or wrong, the earliest first: {', '.join(places)}"
         print(f"{surroundings.stem}: {said}", flush=True)
         failed += bool(places)
     return failed

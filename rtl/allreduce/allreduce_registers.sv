@@ -10,6 +10,7 @@
 //   4096    NOTIFY    rw  49  system software: where the module writes that it is done, 16 bytes
 //
 // A store of START while an operation runs, or of what is no operation, is answered with an error and does nothing.
+// Behind a reset stores wait until the module's tables are cleared.
 // TR-488 §4.7 has what is programmed: type of operation, type of data, size, two pointers. Ours: the registers.
 
 `default_nettype none
@@ -22,6 +23,7 @@ module allreduce_registers
     input wire logic clk,
     input wire logic reset,
 
+    input  wire logic        clearing,
     input  wire logic        busy,
     output logic             start,
     // That of the operation that runs; beside `start` the one that begins.
@@ -50,7 +52,7 @@ module allreduce_registers
 
   program_t held, started;
   wire [9:0] place = awaddr[12:3];
-  wire is_written = awvalid && wvalid && (!bvalid || bready);
+  wire is_written = awvalid && wvalid && (!bvalid || bready) && !clearing;
 
   // --- What START says ---
 
@@ -100,7 +102,11 @@ module allreduce_registers
         default: notify <= {wdata[48:4], 4'd0};
       endcase
     end
-    if (reset) bvalid <= 1'b0;
+    if (reset) begin
+      bvalid <= 1'b0;
+      held   <= '0;
+      notify <= '0;
+    end
   end
 
   assign arready = !rvalid || rready;

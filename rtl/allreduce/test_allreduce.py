@@ -6,7 +6,7 @@ from collections import deque
 
 import cocotb
 import exanet
-from accelerator import BLOCK, DATA, NAME, NOTIFY, PAIRS, START, VECTOR_AT, Setup, board, boards
+from accelerator import BLOCK, DATA, NAME, NOTIFY, PAIRS, START, VECTOR_AT, WORD_AT, Setup, board, boards
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam
 from operation import (
     ASK,
@@ -313,6 +313,16 @@ async def software_that_is_wrong(dut):
     setup.registers.queue.append((DATA, 0))
     await setup.idle()
     assert setup.registers.answers.pop() == 2
+
+
+@cocotb.test()
+async def stores_behind_a_reset(dut):
+    """Catches a store that is answered while the tables are cleared, but lost."""
+    setup = Setup(dut, 1, 20)
+    await setup.bench.reset(0)
+    setup.registers.queue.append((NOTIFY, WORD_AT))
+    await setup.whole(Operation(boards(2), 1, 24).fill(setup.bench.random))
+    assert list(setup.registers.answers) == [0] * 6
 
 
 async def asked(setup: Setup, of: Operation, nodes: list[int], after: tuple[int, int]) -> int:

@@ -582,7 +582,7 @@ module segmentation_agent
 
   always_ff @(posedge clk) begin
     cell_valid <= makes_cell;
-    cell_source <= {changing.channel[8:6], source + 39'(cell_offset)};
+    cell_source <= {3'(changing.channel >> 6), source + 39'(cell_offset)};
     // A cell without payload has a word of memory read all the same: a burst has one at least.
     cell_words <= bytes == '0 ? WordsBits'(1) : WordsBits'((11'(bytes) + 11'(WORD_BYTES - 1)) >> ByteBits);
     made_cell <= '{

@@ -9,6 +9,7 @@
 
 module mailbox_unknown
   import exanet::*;
+  import surroundings::*;
 #(
     parameter int DATA_WIDTH = 128
 ) (
@@ -16,16 +17,8 @@ module mailbox_unknown
     input wire logic reset
 );
   localparam logic [18:0] System = 19'h4_0000;
-  localparam logic [63:0] Seed = 64'h9e37_79b9_7f4a_7c15;
 
   logic [63:0] random;
-
-  function automatic logic [63:0] xorshift(logic [63:0] state);
-    logic [63:0] next;
-    next = state ^ state << 13;
-    next = next ^ next >> 7;
-    return next ^ next << 17;
-  endfunction
 
   always_ff @(posedge clk) random <= reset ? Seed : xorshift(random);
 
@@ -200,11 +193,6 @@ module mailbox_unknown
       .verdict_kind,
       .verdict_put
   );
-
-  // A bit and its inverse differ, unless they are unknown.
-  function automatic logic is_known(logic [255:0] bits);
-    return &(bits ^ ~bits);
-  endfunction
 
   wire [9:0] handshakes = {
     net_ready, answer_valid, m_awvalid, m_wvalid, stored, wready, register_bvalid, arready, rvalid, verdict_valid

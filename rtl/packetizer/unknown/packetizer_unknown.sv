@@ -10,21 +10,14 @@
 
 module packetizer_unknown
   import exanet::*;
+  import surroundings::*;
 (
     input wire logic clk,
     input wire logic reset
 );
   localparam logic [18:0] System = 19'h4_0000;
-  localparam logic [63:0] Seed = 64'h9e37_79b9_7f4a_7c15;
 
   logic [63:0] random;
-
-  function automatic logic [63:0] xorshift(logic [63:0] state);
-    logic [63:0] next;
-    next = state ^ state << 13;
-    next = next ^ next >> 7;
-    return next ^ next << 17;
-  endfunction
 
   always_ff @(posedge clk) random <= reset ? Seed : xorshift(random);
 
@@ -161,11 +154,6 @@ module packetizer_unknown
       .change_channel,
       .change_state
   );
-
-  // A bit and its inverse differ, unless they are unknown.
-  function automatic logic is_known(logic [255:0] bits);
-    return &(bits ^ ~bits);
-  endfunction
 
   wire [7:0] handshakes = {awready, wready, bvalid, arready, rvalid, net_valid, answer_ready, change_valid};
 
