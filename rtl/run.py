@@ -212,7 +212,9 @@ def do(arguments: argparse.Namespace, blocks: list[Block]) -> int:
     if arguments.what == "random":
         if not (BUILD / "libweft_rtl.so").exists():
             return missing(arguments.what)
-        stimulated = [(block, bits) for block in blocks if block.stimulus for bits in [128, *block.stimulus_bits]]
+        stimulated = [
+            (block, bits) for block in blocks if block.stimulus for bits in [128, *block.stimulus_bits]
+        ]
         return sum(random(block, bits, arguments) for block, bits in stimulated)
     failed = 0
     if arguments.what in ("check", "prove"):
