@@ -212,10 +212,10 @@ def do(arguments: argparse.Namespace, blocks: list[Block]) -> int:
     if arguments.what == "random":
         if not (BUILD / "libweft_rtl.so").exists():
             return missing(arguments.what)
-        stimulated = [
-            (block, bits) for block in blocks if block.stimulus for bits in [128, *block.stimulus_bits]
-        ]
-        return sum(random(block, bits, arguments) for block, bits in stimulated)
+        stimulated = [block for block in blocks if block.stimulus]
+        return sum(
+            random(block, bits, arguments) for block in stimulated for bits in [128, *block.stimulus_bits]
+        )
     failed = 0
     if arguments.what in ("check", "prove"):
         failed += proofs.check(blocks)
