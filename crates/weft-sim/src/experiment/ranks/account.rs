@@ -296,8 +296,8 @@ impl Account {
         self.rtl.as_mut().map_or(Ok(()), |rtl| rtl.finish(now))
     }
 
-    /// Ends the RTL of a run that has come to this conclusion at `now`: with its waves, if they are written,
-    /// and the first difference, if there is one. An interrupted run stays one where its waves have not begun.
+    /// Ends the RTL of a run that has come to this conclusion at `now`: with its waves, if they are to be
+    /// written, and the first difference, if there is one. An interrupted run stays one where it has no waves.
     pub fn end_rtl(&mut self, now: Time, conclusion: Conclusion) -> Result<Conclusion, ExperimentError> {
         let Some(rtl) = self.rtl.as_mut() else { return Ok(conclusion) };
         let closed = rtl.close(now);
