@@ -297,7 +297,7 @@ impl Account {
     }
 
     /// Ends the RTL of a run that has come to this conclusion at `now`: with its waves, if they are to be
-    /// written, and the first difference, if there is one. An interrupted run stays one where it has no waves.
+    /// written, and the first difference, if there is one. An interrupted run stays one without them.
     pub fn end_rtl(&mut self, now: Time, conclusion: Conclusion) -> Result<Conclusion, ExperimentError> {
         let Some(rtl) = self.rtl.as_mut() else { return Ok(conclusion) };
         let closed = rtl.close(now);
