@@ -20,8 +20,8 @@ use weft_fabric::Packet;
 impl<H: Host> ExanetNode<'_, '_, '_, H> {
     /// The tail of a request has come.
     pub(super) fn request_arrived(&mut self, packet: &Packet) {
-        let (now, clock) = (self.fabric.now(), &self.parameters.rdma.send.clock);
-        let due = self.hardware.rdma.requests().arrive(*packet, now, clock);
+        let (now, parameters) = (self.fabric.now(), &self.parameters.rdma.send);
+        let due = self.hardware.rdma.requests().arrive(*packet, now, parameters);
         self.fabric.set_timer(due, ExanetTimer::Request);
     }
 

@@ -15,7 +15,8 @@
 //! channel in the targeted page (protected by the PDID in the request), and completes the RDMA Read operation
 //! with an RDMA write". All else is ours: the order of the checks, which is that of the
 //! [mailbox](crate::mailbox); the refusal where no channel is free; the time of the verdict, of which the
-//! text has none. One request is looked at at a time, from the edge of its footer on.
+//! text has none. One request is looked at at a time, from the edge of its footer on, and the words of the next
+//! are taken behind those of its answer.
 
 use super::Rdma;
 use super::send::SendParameters;
@@ -26,7 +27,7 @@ use crate::server::{Server, Service};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weft_fabric::Packet;
-use weft_units::{Clock, Time};
+use weft_units::{Bytes, Time};
 
 /// The block.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -45,12 +46,26 @@ pub struct CameRequest {
     pub look: Service,
 }
 
+/// Header and footer of a packet, of 16 bytes each: all that an answer is.
+const CONTROL_WORDS: Bytes = Bytes::new(32);
+
 impl RequestMailbox {
     /// The tail of a request has come at `tail`. Returns when its verdict is [due](RequestMailbox::take_due).
-    pub fn arrive(&mut self, packet: Packet, tail: Time, clock: &Clock) -> Time {
-        let look = self.verdicts.serve(tail, VERDICT_CYCLES, clock);
+    pub fn arrive(&mut self, packet: Packet, tail: Time, parameters: &SendParameters) -> Time {
+        let look = self.look(tail, packet.payload(), parameters);
         self.came.push_back(CameRequest { packet, look });
         look.ended
+    }
+
+    /// How the block looks at a request of this payload whose tail has come at `tail`.
+    pub fn look(&mut self, tail: Time, payload: Bytes, parameters: &SendParameters) -> Service {
+        let SendParameters { clock, word, .. } = parameters;
+        let cycles = |bytes: Bytes| bytes.div_ceil(*word);
+        // Its words were not taken before the answer to the request ahead of it had gone.
+        let footer = tail.max(clock.later_edge(self.verdicts.free(), cycles(payload + CONTROL_WORDS)));
+        let look = self.verdicts.serve(footer, VERDICT_CYCLES, clock);
+        self.verdicts.hold(clock.later_edge(look.ended, cycles(CONTROL_WORDS)), clock);
+        Service { came: tail, ..look }
     }
 
     /// The request whose verdict is due: they come to it in the order of their tails.

@@ -422,19 +422,21 @@ fn a_request_is_judged_line_by_line() {
     assert_eq!(rdma.judge(&request, Pdid(7), &send), Err(Refusal::Full));
 }
 
-/// Catches a verdict at another time than four cycles behind the edge of the footer, and two at once.
+/// Catches a verdict at another time than four cycles behind the edge of the footer, and a request whose words
+/// are taken before the two of the answer ahead of it have gone.
 #[test]
 fn requests_have_their_verdicts_one_after_the_other() {
-    let clock = parameters().send.clock;
+    let send = parameters().send;
+    let clock = send.clock;
     let mut mailbox = RequestMailbox::default();
     let mut arrive = |message, tail| {
         let ends = Addressing { source: EndpointId(1), destination: EndpointId(2), message };
         let packet = Packet::new(ends, 32, HeaderBits::from_bits(0), MessagePart::Whole);
-        mailbox.arrive(packet, tail, &clock)
+        mailbox.arrive(packet, tail, &send)
     };
     assert_eq!(arrive(5, clock.edge(10) + Span::from_ps(1)), clock.edge(15));
-    assert_eq!(arrive(3, clock.edge(13)), clock.edge(19), "behind the one before");
-    assert_eq!(arrive(4, clock.edge(30)), clock.edge(34));
+    assert_eq!(arrive(3, clock.edge(13)), clock.edge(25), "its four words come behind edge 17");
+    assert_eq!(arrive(4, clock.edge(31)), clock.edge(35));
     let order = std::iter::from_fn(|| mailbox.take_due()).map(|came| came.packet.message);
     assert_eq!(order.collect::<Vec<u32>>(), [5, 3, 4]);
 }

@@ -9,15 +9,14 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use weft_fabric::ClassTag;
 use weft_nic::gvas::Pdid;
-use weft_nic::mailbox::{Envelope, Refusal as RequestRefusal, VERDICT_CYCLES};
+use weft_nic::mailbox::{Envelope, Refusal as RequestRefusal};
 use weft_nic::memory_path::MemoryPath;
 use weft_nic::packetizer;
 use weft_nic::ports::{Arrival, BlockReply, Crossing, SmallPacket, Verdict};
 use weft_nic::rdma::{
     Answer, Cell, CellId, ChannelKind, Descriptor, EngineContext, Location, Rdma, RdmaCallbacks, RdmaChange,
-    RdmaPacket, Refusal, Task, TransferError, TransferHeader,
+    RdmaPacket, Refusal, RequestMailbox, Task, TransferError, TransferHeader,
 };
-use weft_nic::server::Server;
 use weft_nic::{ExanetParameters, MemoryBlocks};
 use weft_units::{Address, Bytes, EndpointId, Span, Time};
 
@@ -115,7 +114,7 @@ struct Stimulus<'a> {
     link_free: Time,
     answers_free: Time,
     requests_free: Time,
-    verdicts: Server,
+    requests: RequestMailbox,
     messages: u32,
     /// Reads of each page that have not ended.
     reads: [u32; PAGES as usize],
@@ -144,7 +143,7 @@ pub(crate) fn run(bench: &mut Bench, parameters: &ExanetParameters, end: Time) -
         link_free: begin,
         answers_free: begin,
         requests_free: begin,
-        verdicts: Server::default(),
+        requests: RequestMailbox::default(),
         messages: 0,
         reads: [0; PAGES as usize],
         accepted: None,
@@ -266,8 +265,11 @@ impl Stimulus<'_> {
                 self.call(now, |rdma, path, context| rdma.wake(task, path, context));
             }
             Later::RequestTail(request) => {
-                let due = self.verdicts.serve(now, VERDICT_CYCLES, &self.bench.clock).ended;
-                self.at(due, Later::Decide(request));
+                let look = self.requests.look(now, Bytes::new(REQUEST), &self.parameters.rdma.send);
+                if look.began > self.bench.clock.edge_at_or_after(now) {
+                    self.seen.count("requests that wait for an answer before them");
+                }
+                self.at(look.ended, Later::Decide(request));
             }
             Later::Answer(_) if now < self.answers_free => self.at(self.answers_free, later),
             Later::Answer(reply) => self.answer(now, &reply),
@@ -338,7 +340,9 @@ impl Stimulus<'_> {
     /// A request is on its way.
     fn ask(&mut self, now: Time) {
         let most = if self.bench.in_thousand(50) { 20_000 } else { 1_500 };
-        let gap = Span::from_ns(100 + self.bench.below(most));
+        // One after the other, as the network has them.
+        let comes_at_once = self.bench.in_thousand(200);
+        let gap = if comes_at_once { Span::from_ns(1) } else { Span::from_ns(100 + self.bench.below(most)) };
         self.at(now + gap, Later::Ask);
         let page = if self.bench.in_thousand(400) { FULL_PAGE } else { self.bench.below(PAGES) as u32 };
         let is_late = !Stimulus::fills(now) || !Stimulus::fills(now + Span::from_us(2));
@@ -348,10 +352,9 @@ impl Stimulus<'_> {
         }
         self.messages += 1;
         let clock = self.bench.clock;
-        // Its words, and six cycles in which the unit looks at it.
         let head = self.requests_free.max(clock.edge_at_or_after(now));
         let tail = head + clock.cycles(self.beats(REQUEST)) + Span::from_ps(self.bench.below(40_000));
-        self.requests_free = clock.edge_after(tail + clock.cycles(8));
+        self.requests_free = clock.edge_at_or_after(tail);
         let from = EndpointId(1000 + self.bench.below(9) as u32);
         let mut request = Request {
             from,

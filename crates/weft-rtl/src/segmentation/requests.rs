@@ -6,8 +6,8 @@
 //!                                                 └─────┘
 //! ```
 //! The header is on the bus when it comes in the model, and the footer in the cycle that ends with the edge
-//! of the tail; over 512 bits both are. The RTL looks at one request at a time: the next header is taken
-//! behind its answer, and a request that comes sooner has its answer later than in the model.
+//! of the tail; over 512 bits both are. One request is looked at at a time, here and in the model: the next
+//! header is taken behind its answer.
 //!
 //! # Not modelled
 //! A request that is acknowledged, and refused by the host with a message of its own: the RTL, which would
