@@ -5,7 +5,8 @@
 //! that is earlier. Memory takes the words of a cell in the cycles in which the model's port carries them,
 //! and answers so that the unit, which takes two cycles for that, has its answer to the block at the edge at
 //! which the model has the block in memory. It answers once a cycle: where the model has two writes done in
-//! one, or a notification in between, it answers those before them earlier.
+//! one, or a notification in between, it answers those before them earlier. Over a bus of several words cells
+//! may come so closely that it cannot: then the answer to a block is a cycle later than the model's.
 //!
 //! # Not modelled
 //! Addresses that are not those of whole words of the bus: they are rounded down, in what the RTL gets.
@@ -322,6 +323,15 @@ impl RdmaReceiveInStep {
         self.due.extend((0..answers).map(|_| cycle + ANSWERED));
     }
 
+    /// Whether the network takes a beat of an answer in a cycle: from when the model sends it on, or a cycle
+    /// later, if the answer of memory that it is behind could not come in time.
+    fn takes_answer(&self, cycle: u64) -> bool {
+        let Some(sending) = self.sending.front() else { return false };
+        let is_due = self.due.front().is_some_and(|due| *due <= cycle);
+        let closely = self.word > WORD && !is_due;
+        sending.from + u64::from(closely) <= cycle
+    }
+
     /// Compares what the network is offered with what the model sends.
     fn compare_answer(&mut self, cycle: u64, ready: bool) -> Result<(), Difference> {
         let (rtl, ports, place) = (&self.rtl, &self.ports, &self.place);
@@ -458,7 +468,7 @@ impl BlockInStep for RdmaReceiveInStep {
                 .memory_answers
                 .front()
                 .is_some_and(|awaited| awaited.of == AwaitedBy::Burst && awaited.cycle <= cycle);
-        let ready = self.sending.front().is_some_and(|sending| sending.from <= cycle);
+        let ready = self.takes_answer(cycle);
         let (rtl, ports) = (&mut self.rtl, &self.ports);
         ports.cells.offer(rtl, beat.as_ref());
         ports.registers.store(rtl, register.map(|(_, address, value)| (address, value)));
