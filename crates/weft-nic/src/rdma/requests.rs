@@ -15,8 +15,8 @@
 //! channel in the targeted page (protected by the PDID in the request), and completes the RDMA Read operation
 //! with an RDMA write". All else is ours: the order of the checks, which is that of the
 //! [mailbox](crate::mailbox); the refusal where no channel is free; the time of the verdict, of which the
-//! text has none. One request is looked at at a time, from the edge of its footer on, and the words of the next
-//! are taken behind those of its answer.
+//! text has none. One request is looked at at a time, from the edge of its footer on, and the words of the
+//! next are taken behind those of its answer.
 
 use super::Rdma;
 use super::send::SendParameters;

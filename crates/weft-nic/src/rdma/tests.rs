@@ -422,8 +422,8 @@ fn a_request_is_judged_line_by_line() {
     assert_eq!(rdma.judge(&request, Pdid(7), &send), Err(Refusal::Full));
 }
 
-/// Catches a verdict at another time than four cycles behind the edge of the footer, and a request whose words
-/// are taken before the two of the answer ahead of it have gone.
+/// Catches a verdict at another time than four cycles behind the edge of the footer, and a request whose
+/// words are taken before the two of the answer ahead of it have gone.
 #[test]
 fn requests_have_their_verdicts_one_after_the_other() {
     let send = parameters().send;
