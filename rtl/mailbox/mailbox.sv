@@ -13,7 +13,8 @@
 // From TR-488 §4.4: 64 interfaces; the PDID is compared; a negative acknowledgement for a foreign PDID, a packet in
 // error and a full mailbox, otherwise an acknowledgement; tails are kept here, heads by the process; entries go to
 // memory through the coherent port (footnote 1 of §4.6). Ours: entries of a queue, the cycles of a check, the table
-// by which a repeated packet is known, the registers, what becomes of a queue whose entry memory has refused.
+// by which a repeated packet is known, the registers, what becomes of a queue whose entry memory has refused, and of one
+// that another process gets.
 //
 // Cycles: a header that is on the bus in cycle n, with the check idle, has its answer and the first word of its entry
 // on the buses in cycle n + CHECK. Checks follow each other every CHECK cycles.

@@ -3,21 +3,27 @@
 //   offset        register  width  who    what
 //   i·4096 + 0    HEAD      16     rw     entries that the process has taken, counted on
 //   i·4096 + 8    TAIL      16     r      entries that are in memory, counted on
-//   2^18 + i·4096 + 0   PDID  16   rw     system software: opens the queue, empty, for a protection domain
-//   2^18 + i·4096 + 8   BASE  49   rw     system software: the address of its first entry
-//   2^18 + i·4096 + 16  ERROR  1   r      system software: memory has refused an entry since the queue was opened
+//   2^18 + i·4096 + 0   PDID  16   rw     system software: opens the queue for packets of a protection domain
+//   2^18 + i·4096 + 8   BASE  49   rw     system software: closes the queue, and places it: the address of its first entry
+//   2^18 + i·4096 + 16  ERROR  1   r      system software: memory has refused an entry since the queue was placed
 //
 // Pages of a process (i below 64) and of the system are apart, so that each can be mapped on its own. Of the two tails
 // one counts what has been put, which decides whether there is room, the other what memory has answered, which the
 // process reads.
 //
-//   reset ─► clearing, an address a cycle ─► closed ── PDID is stored ──► open, empty ── an entry is refused ──► failed
-//                                                                             ▲                                    │
-//                                                                             └────────── PDID is stored ──────────┘
+//   reset ─► clearing, an address a cycle ─► closed, empty ── PDID ──► open ── an entry is refused ──► failed
+//                                               ▲                       │                                │
+//                                               └───────── BASE ────────┴────────────────────────────────┘
+//
+//   BASE:  IDLE ── it is offered: closes ──► DECIDING ──► DRAINING ── memory has answered ──► it is taken: empty
 //
 // A packet for a closed queue is refused, whatever its PDID. The packet of an entry that memory refuses has been
 // acknowledged: the tail that the process reads stays before it, so that nothing is taken for a message that is none.
-// So the queue fills up, and refuses, until the system opens it anew.
+// So the queue fills up, and refuses, until the system places it anew.
+//
+// A store of BASE waits until memory has answered each entry that was put before it. So what the process of a queue
+// has not taken never comes to the next one, and the memory is free behind the store. Entries stay where only PDID is
+// stored anew.
 
 `default_nettype none
 
@@ -81,6 +87,13 @@ module mailbox_queues #(
     logic [15:0] tail;
   } written_t;
 
+  typedef enum logic [1:0] {
+    IDLE,
+    DECIDING,
+    DRAINING
+  } state_t;
+
+  state_t state;
   domain_t domains[INTERFACES];
   logic [48:0] bases[INTERFACES];
   logic [15:0] heads[INTERFACES];
@@ -89,33 +102,54 @@ module mailbox_queues #(
 
   // --- Writes ---
 
+  // Entries that memory has not answered, and those of them that were put before a queue was closed. Memory answers
+  // in their order. A packet whose look-up was in the cycle of the closing is put in the next one.
+  logic [15:0] under_way, before_closing;
+  wire [15:0] still_under_way = under_way + 16'(put) - 16'(written);
+  // Tails have one port to be written by.
+  wire may_place = state == DRAINING && before_closing == '0 && !put && !written;
+
   wire [InterfaceBits-1:0] written_page = awaddr[12+:InterfaceBits];
   wire has_page = {1'b0, awaddr[17:12]} < 7'(INTERFACES);
   wire is_system = awaddr[18];
   wire is_second = awaddr[11:3] == 9'd1;
   wire is_first = awaddr[11:3] == 9'd0;
-  wire opens = is_system && is_first;
-  // Opening a queue writes its tails, and waits while others do.
-  wire may_write = !clearing && (!bvalid || bready) && !(opens && (put || written));
-  wire is_written = awvalid && wvalid && may_write;
   wire is_known = has_page && (is_first || is_second && is_system) && wstrb == '1;
+  wire places = is_known && is_system && is_second;
+  wire may_answer = !clearing && (!bvalid || bready);
+  wire is_written = awvalid && wvalid && may_answer && (!places || may_place);
 
   assign awready = is_written;
   assign wready  = is_written;
 
-  wire opened = is_written && is_known && opens;
+  wire opened = is_written && is_known && is_system && is_first;
   wire head_moved = is_written && is_known && !is_system;
-  wire based = is_written && is_known && is_system && is_second;
+  wire placed = is_written && places;
+  wire closes = state == IDLE && awvalid && wvalid && may_answer && places;
+
+  always_ff @(posedge clk) begin
+    under_way <= still_under_way;
+    before_closing <= state == DRAINING ? before_closing - 16'(written && before_closing != '0) : still_under_way;
+    unique case (state)
+      IDLE: if (closes) state <= DECIDING;
+      DECIDING: state <= DRAINING;
+      default: if (placed) state <= IDLE;
+    endcase
+    if (reset || clearing) begin
+      state <= IDLE;
+      under_way <= '0;
+    end
+  end
 
   wire [InterfaceBits-1:0] emptied = clearing ? clear_address[InterfaceBits-1:0] : written_page;
-  wire empties = clearing || opened;
+  wire empties = clearing || placed;
 
   wire written_t counted = in_memory[written_interface];
   wire fails = counted.failed || write_failed;
 
   always_ff @(posedge clk) begin
-    if (empties) domains[emptied] <= clearing ? '0 : {1'b1, wdata[15:0]};
-    if (clearing || based) bases[emptied] <= clearing ? '0 : wdata[48:0];
+    if (clearing || closes || opened) domains[emptied] <= opened ? {1'b1, wdata[15:0]} : '0;
+    if (empties) bases[emptied] <= clearing ? '0 : wdata[48:0];
     if (empties || head_moved) heads[emptied] <= head_moved ? wdata[15:0] : '0;
     if (empties || put) tails[empties?emptied : put_interface] <= empties ? '0 : put_tail;
     if (empties || written)

@@ -79,7 +79,7 @@ module mailbox_unknown
     end
   end
 
-  // --- Registers: PDID and BASE of both queues, then heads ---
+  // --- Registers: BASE and PDID of both queues, then heads ---
 
   logic [2:0] step;
   logic [1:0][15:0] heads, puts;
@@ -97,8 +97,8 @@ module mailbox_unknown
     register_address = {6'd0, which, 12'd0};
     register_data = 64'(heads[which] + 1'b1);
     if (!step[2]) begin
-      register_address = System | {6'd0, step[1], 8'd0, step[0], 3'd0};
-      register_data = step[0] ? {51'd0, step[1], 12'd0} : 64'(step[1]);
+      register_address = System | {6'd0, step[1], 8'd0, !step[0], 3'd0};
+      register_data = step[0] ? 64'(step[1]) : {51'd0, step[1], 12'd0};
     end
   end
 

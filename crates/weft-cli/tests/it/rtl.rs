@@ -244,7 +244,10 @@ fn results_are_the_models_with_rtl_in_its_place() {
     };
     let pair = ["osu", "latency", "--from", "M1QAF1", "--to", "M1QAF2"];
     same(&[&pair[..], &["--sizes", "0:4K", "--breakdown"]].concat());
-    same(&["osu", "mbw_mr", "--ranks", "8", "--ppn", "4", "--sizes", "8:32", "--iterations", "3"]);
+    let pairs = ["osu", "mbw_mr", "--ranks", "8", "--ppn", "4", "--iterations", "3"];
+    same(&[&pairs[..], &["--sizes", "8:32"]].concat());
+    // Mailboxes fill up.
+    same(&[&pairs[..], &["--sizes", "8", "--window", "256"]].concat());
     same(&["osu", "allreduce", "--ranks", "16", "--ppn", "4", "--sizes", "4:64", "--iterations", "2"]);
     for faults in ["faults=[{drop=20000}]", "faults=[{corrupt=20000}]"] {
         same(&[&pair[..], &["--sizes", "8:32", "--iterations", "200", "--set", faults]].concat());
@@ -305,6 +308,93 @@ fn a_process_ends_with_messages_that_wait() {
     let (models, rtl) = (run(&[]), ["--rtl", "packetizer,mailbox", "--rtl-drive"]);
     assert_eq!(run(&rtl[..2]), models);
     assert_eq!(run(&rtl), models);
+}
+
+/// Rank 0 frees interfaces with messages that it has not read, and others on their way, and opens more, of
+/// one domain and another.
+const OPENS_AGAIN: &str = r#"
+#include "weft.h"
+
+static weft_rank *rank;
+static char text[64];
+
+static void await_message(void)
+{
+    weft_completion done;
+    while (weft_poll(rank, &done, 1) != 1 || !(done.flags & WEFT_RECEIVED))
+        weft_yield(rank);
+}
+
+static weft_interface *opened(uint32_t domain, int looks, int shows)
+{
+    weft_interface *interface;
+    if (weft_interface_allocate(rank, domain, &interface) < 0)
+        return NULL;
+    weft_address address = weft_interface_address(interface, NULL);
+    for (uint32_t peer = 1; shows && peer < weft_count(rank); peer++)
+        weft_send(rank, peer, 1, &address, sizeof address, 0, WEFT_TAGGED, NULL);
+    while (looks-- > 0)
+        if (weft_interface_receive(interface, text, sizeof text, NULL) < 0)
+            weft_yield(rank);
+    return interface;
+}
+
+int main(void)
+{
+    weft_interface *own, *next;
+    weft_interface_completion sent;
+    weft_address address;
+    char byte = 0;
+    if (weft_open(&rank) < 0)
+        return 2;
+    int is_first = weft_number(rank) == 0;
+    own = is_first ? NULL : opened(1, 0, 0);
+    for (int round = 0; round < 12; round++) {
+        if (!is_first) {
+            weft_receive(rank, 0, 1, 0, &address, sizeof address, WEFT_TAGGED | WEFT_COMPLETION, NULL);
+            await_message();
+            for (size_t message = 0; message < 6; message++)
+                weft_interface_send(own, address, text, message * 11, NULL);
+            for (int looks = 0; looks < 40; looks++)
+                if (weft_interface_poll(own, &sent, 1) != 1)
+                    weft_yield(rank);
+            weft_send(rank, 0, 2, &byte, 1, 0, WEFT_TAGGED, NULL);
+            continue;
+        }
+        own = opened(round % 2 ? 9 : 1, round * 3, 1);
+        weft_interface_free(own);
+        next = opened(round % 2 ? 1 : 9, 20, 0);
+        for (uint32_t peer = 1; peer < weft_count(rank); peer++) {
+            weft_receive(rank, peer, 2, 0, &byte, 1, WEFT_TAGGED | WEFT_COMPLETION, NULL);
+            await_message();
+        }
+        weft_interface_free(next);
+    }
+    return 0;
+}
+"#;
+
+/// Catches RTL and model of a queue that is opened again while it has entries, and others come.
+#[test]
+fn an_interface_is_opened_again_with_messages_in_its_queue() {
+    let Some(library) = library("") else { return };
+    let program = crate::support::over_weft("interface_opened_again", OPENS_AGAIN, &[]);
+    let run = |ranks: &str, more: &[&str]| {
+        let mut weft = Command::new(env!("CARGO_BIN_EXE_weft"));
+        weft.args(["run", "-m", "exanest", "-n", ranks, "--ppn", "1", "--pdid", "1,9", "--json"]).args(more);
+        let output = weft.arg("--").arg(&program).env("WEFT_RTL_LIBRARY", &library).output().unwrap();
+        let (document, said) = texts(&output);
+        assert!(output.status.success(), "{ranks} {more:?}: {document}{said}");
+        let mut document: Value = serde_json::from_str(&document).unwrap();
+        leave_out_computer(&mut document);
+        document.as_object_mut().unwrap().remove("rtl");
+        document
+    };
+    for ranks in ["2", "5"] {
+        let (models, rtl) = (run(ranks, &[]), ["--rtl", "packetizer,mailbox", "--rtl-drive"]);
+        assert_eq!(run(ranks, &rtl[..2]), models, "{ranks} ranks");
+        assert_eq!(run(ranks, &rtl), models, "{ranks} ranks");
+    }
 }
 
 /// Catches RTL that traffic runs without, on one thread or two, and where there is none for it.

@@ -1,6 +1,6 @@
 //! Packets for a mailbox: bursts without a gap and with, fields at their limits, queues that fill up and wrap
-//! around; some packets are damaged, foreign, for nobody, or repeated; more come than there are slots; and
-//! resets in the middle.
+//! around; some packets are damaged, foreign, for nobody, or repeated; more come than there are slots; queues
+//! are opened for another domain with entries in them; and resets in the middle.
 
 use crate::{Bench, Bins};
 use std::collections::{BTreeSet, VecDeque};
@@ -27,7 +27,7 @@ const ENTRY_WORDS: u64 = 4;
 struct Coverage {
     put: Bins<5>,
     refused: Bins<4>,
-    bursts: Bins<5>,
+    bursts: Bins<6>,
     limits: Bins<6>,
     /// Queues that something was put into.
     queues: u64,
@@ -37,6 +37,8 @@ struct Stimulus<'a> {
     bench: &'a mut Bench,
     parameters: &'a MailboxParameters,
     mailbox: Mailbox,
+    /// The domains of queues.
+    domains: Vec<Pdid>,
     /// Entries put since the reset, by queue.
     put: Vec<u64>,
     /// The edge of the last tail, and the time of the last answer.
@@ -63,6 +65,7 @@ pub(crate) fn run(bench: &mut Bench, parameters: &MailboxParameters, end: Time) 
         bench,
         parameters,
         mailbox: Mailbox::default(),
+        domains: Vec::new(),
         put: Vec::new(),
         edge: 0,
         burst: 0,
@@ -107,11 +110,26 @@ impl Stimulus<'_> {
         self.numbers.clear();
         // System software opens one in each cycle.
         self.edge += u64::from(self.parameters.interfaces) + 40;
+        self.domains.clear();
         for interface in 0..self.parameters.interfaces as u16 {
-            let domain = domain_of(interface);
-            self.mailbox.open(interface, domain);
-            self.bench.cross(now, Crossing::Opened { interface, domain });
+            self.domains.push(domain_of(interface));
+            self.give(interface, now);
         }
+    }
+
+    /// System software gives a queue to its domain.
+    fn give(&mut self, interface: u16, now: Time) {
+        let domain = self.domains[usize::from(interface)];
+        self.mailbox.open(interface, domain);
+        self.bench.cross(now, Crossing::Opened { interface, domain });
+    }
+
+    /// A queue is given to another domain behind the packets so far, whatever is in it.
+    fn open_again(&mut self, now: Time) {
+        let interface = self.bench.below(self.queues) as u16;
+        self.domains[usize::from(interface)].0 ^= 1 << self.bench.below(16);
+        self.give(interface, now);
+        self.seen.bursts.count("queues opened again");
     }
 
     /// A value at one of its limits, or any below the second.
@@ -139,7 +157,7 @@ impl Stimulus<'_> {
             1 => (1 << 11) - 1,
             _ => self.bench.below(self.queues) as u16,
         };
-        let own = domain_of(interface).0;
+        let own = self.domains.get(usize::from(interface)).copied().unwrap_or_default().0;
         let foreign = self.bench.in_thousand(20);
         let domain = if foreign { own ^ 1 << self.bench.below(16) } else { own };
         let small = self.bench.below(2) == 0;
@@ -191,6 +209,9 @@ impl Stimulus<'_> {
             self.seen.bursts.count("tails that come late");
         }
         self.take_waiting(tail);
+        if self.bench.in_thousand(10) {
+            self.open_again(tail);
+        }
         let came = Taken { head, tail };
         if self.waiting.is_empty() && self.mailbox.takes(came, words, self.parameters) == came {
             self.take(packet, came, came);

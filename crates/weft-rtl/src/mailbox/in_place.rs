@@ -1,13 +1,14 @@
 //! The mailbox in the place of its model: the answer to a packet is what the RTL gives.
 //!
 //! As the tail of a packet comes, the RTL has been stepped up to the header. It is saved, runs ahead until it
-//! has answered, and is put back. A head is stored in the cycle that begins when its process has taken the
-//! entry.
+//! has answered, and is put back. The head of its queue is stored in the cycle of the footer, as far as the
+//! process has moved it by the tail.
 
 use super::NAME;
 use super::inputs::{MailboxInputs, MailboxOutputs, MailboxPorts, begin, message};
 use crate::library::{Instance, RtlError, RtlLibrary};
 use crate::words::{answer_of, edge};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use weft_nic::edge_form::EdgeMailbox;
 use weft_nic::gvas::Pdid;
@@ -18,6 +19,30 @@ use weft_units::{Clock, EndpointId, Time};
 /// One that does not come is taken to come then, and found to be missing by the RTL in step.
 const MOST_CYCLES: u64 = 1 << 14;
 
+/// A queue, as its process knows it.
+#[derive(Clone, Default)]
+struct Queue {
+    /// Entries taken and put.
+    head: u16,
+    tail: u16,
+    /// When the process takes entries, as far as that is known, ascending.
+    takes: VecDeque<Time>,
+}
+
+impl Queue {
+    /// The head at `now`, if it has moved.
+    fn moves_head(&mut self, now: Time) -> Option<u16> {
+        let before = self.head;
+        while self.takes.pop_front_if(|at| *at <= now).is_some() {
+            // A process that takes more than there is moves no head.
+            if self.head != self.tail {
+                self.head = self.head.wrapping_add(1);
+            }
+        }
+        (self.head != before).then_some(self.head)
+    }
+}
+
 /// The block.
 pub(crate) struct MailboxInPlace {
     endpoint: EndpointId,
@@ -25,9 +50,8 @@ pub(crate) struct MailboxInPlace {
     rtl: Instance,
     ports: MailboxPorts,
     inputs: MailboxInputs,
-    /// Entries taken and put, by interface.
-    heads: Vec<u16>,
-    tails: Vec<u16>,
+    /// By interface.
+    queues: Vec<Queue>,
     /// Packets that have come and whose answers the RTL has still to give.
     unanswered: u64,
 }
@@ -47,8 +71,7 @@ impl MailboxInPlace {
             rtl,
             ports,
             inputs: MailboxInputs::default(),
-            heads: vec![0; interfaces],
-            tails: vec![0; interfaces],
+            queues: vec![Queue::default(); interfaces],
             unanswered: 0,
         })
     }
@@ -93,9 +116,9 @@ impl MailboxInPlace {
 
 impl EdgeMailbox for MailboxInPlace {
     fn open(&mut self, interface: u16, domain: Pdid, at: Time) {
-        let Some(tail) = self.tails.get_mut(usize::from(interface)) else { return };
-        (*tail, self.heads[usize::from(interface)]) = (0, 0);
-        self.inputs.open(interface, domain, edge(&self.clock, at));
+        if usize::from(interface) < self.queues.len() {
+            self.inputs.open(interface, domain, edge(&self.clock, at));
+        }
     }
 
     fn arrive(&mut self, packet: &SmallPacket, tail: Time) -> Verdict {
@@ -103,6 +126,9 @@ impl EdgeMailbox for MailboxInPlace {
         self.advance(first);
         let small = message(self.endpoint, packet);
         self.inputs.packet(self.ports.buses(&small, packet), first, behind);
+        let interface = small.to_interface;
+        let head = self.queues.get_mut(usize::from(interface)).and_then(|queue| queue.moves_head(tail));
+        self.inputs.taken(behind, head.map(|head| (interface, head)));
         self.unanswered += 1;
         let (inputs, unanswered) = (self.inputs.clone(), self.unanswered);
         self.rtl.save();
@@ -110,20 +136,16 @@ impl EdgeMailbox for MailboxInPlace {
         self.rtl.restore();
         (self.inputs, self.unanswered) = (inputs, unanswered);
         if verdict.put
-            && let Some(tail) = self.tails.get_mut(usize::from(small.to_interface))
+            && let Some(queue) = self.queues.get_mut(usize::from(interface))
         {
-            *tail = tail.wrapping_add(1);
+            queue.tail = queue.tail.wrapping_add(1);
         }
         verdict
     }
 
     fn take(&mut self, interface: u16, at: Time) {
-        let place = usize::from(interface);
-        let (Some(head), Some(tail)) = (self.heads.get_mut(place), self.tails.get(place)) else { return };
-        // A process that takes more than there is moves no head.
-        if head != tail {
-            *head = head.wrapping_add(1);
-            self.inputs.head(interface, *head, edge(&self.clock, at));
-        }
+        let Some(queue) = self.queues.get_mut(usize::from(interface)) else { return };
+        let place = queue.takes.partition_point(|other| *other <= at);
+        queue.takes.insert(place, at);
     }
 }

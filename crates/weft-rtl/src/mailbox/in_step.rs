@@ -64,11 +64,8 @@ impl MailboxInStep {
             self.headers.push_back(edge(&clock, packet.head));
         }
         let to_interface = small.to_interface;
-        if std::mem::take(&mut self.head_moved)
-            && let Some(head) = self.heads.get(usize::from(to_interface))
-        {
-            self.inputs.head(to_interface, *head, behind.saturating_sub(1));
-        }
+        let head = self.heads.get(usize::from(to_interface)).filter(|_| std::mem::take(&mut self.head_moved));
+        self.inputs.taken(behind, head.map(|head| (to_interface, *head)));
         let answer = AnswerWords { from: endpoint, to: from, number, channel, refusal };
         let done = edge(&clock, checked);
         self.answers.extend(beats(done, self.ports.answer_data.side_by_side(&answer.words())));
@@ -145,9 +142,9 @@ impl BlockInStep for MailboxInStep {
     fn take(&mut self, event: &PortEvent) {
         match &event.what {
             Crossing::Opened { interface, domain } => {
-                let Some(tail) = self.tails.get_mut(usize::from(*interface)) else { return };
-                (*tail, self.heads[usize::from(*interface)]) = (0, 0);
-                self.inputs.open(*interface, *domain, edge(&self.place.clock, event.at));
+                if usize::from(*interface) < self.tails.len() {
+                    self.inputs.open(*interface, *domain, edge(&self.place.clock, event.at));
+                }
             }
             Crossing::Queue(QueueChange { interface, input: QueueInput::Take, .. }) => {
                 if let Some(head) = self.heads.get_mut(usize::from(*interface)) {

@@ -15,6 +15,8 @@ use weft_units::EndpointId;
 const SYSTEM: u32 = 1 << 18;
 /// Cycles after which the block is at rest, where nothing comes.
 const REST: u64 = 40;
+/// Cycles of a store while nothing comes; one that is not taken in that time is found missing later.
+const MOST_CYCLES_OF_STORE: u64 = 16;
 
 /// The ports.
 pub(super) struct MailboxPorts {
@@ -79,6 +81,8 @@ pub(super) struct MailboxOutputs {
 #[derive(Clone, Copy)]
 struct RegisterWrite {
     cycle: u64,
+    /// Packets for which it does not count: those before it.
+    behind: u64,
     address: u32,
     value: u64,
 }
@@ -92,6 +96,10 @@ pub(super) struct MailboxInputs {
     rests_from: u64,
     words: VecDeque<Beat>,
     registers: VecDeque<RegisterWrite>,
+    /// Packets that are known to be taken, those whose footer the RTL has taken, and the cycle of the last.
+    packets: u64,
+    footers: u64,
+    last_footer: u64,
     /// Packets that the RTL has and has not answered.
     unanswered: u32,
     /// Writes that memory has to answer.
@@ -134,16 +142,21 @@ impl MailboxPorts {
     }
 
     /// Resets the RTL of an endpoint, and places the queues, before the run's first cycle. They are open for
-    /// domain 0, as the model's are.
+    /// domain 0, as the model's are. A queue is placed when nothing comes for it any more, soon here.
     pub fn reset(&self, rtl: &mut Instance, node: EndpointId, library: &RtlLibrary) -> Result<(), RtlError> {
         let entries = library.parameter(NAME, "ENTRIES")?;
         let clearing = library.parameter(NAME, "REMEMBERED")? + 2;
         reset(rtl, node, clearing)?;
         for interface in 0..library.parameter(NAME, "INTERFACES")? {
             let page = SYSTEM | (interface as u32) << 12;
-            for register in [(page, 0), (page | 8, base(interface as u16, entries))] {
+            for register in [(page | 8, base(interface as u16, entries)), (page, 0)] {
                 self.registers.store(rtl, Some(register));
-                rtl.cycle();
+                for _ in 0..MOST_CYCLES_OF_STORE {
+                    rtl.cycle();
+                    if self.registers.is_ready(rtl) {
+                        break;
+                    }
+                }
             }
         }
         self.registers.store(rtl, None);
@@ -176,24 +189,30 @@ impl MailboxInputs {
 
     /// System software gives an interface to a domain.
     pub fn open(&mut self, interface: u16, domain: Pdid, cycle: u64) {
-        let address = SYSTEM | u32::from(interface) << 12;
-        self.write(RegisterWrite { cycle, address, value: domain.0.into() });
+        self.write(cycle, SYSTEM | u32::from(interface) << 12, domain.0);
     }
 
-    /// A process stores its head.
-    pub fn head(&mut self, interface: u16, head: u16, cycle: u64) {
-        self.write(RegisterWrite { cycle, address: u32::from(interface) << 12, value: head.into() });
-    }
-
-    /// Heads of a process grow with time, in whatever order it is known when they are stored.
-    fn write(&mut self, write: RegisterWrite) {
-        let place = self.registers.partition_point(|other| other.cycle <= write.cycle);
-        self.registers.insert(place, write);
-        let mut newest = write.value;
-        let from_here = self.registers.range_mut(place..);
-        for other in from_here.filter(|other| other.address == write.address).rev() {
-            std::mem::swap(&mut newest, &mut other.value);
+    /// A packet is taken, its footer in the cycle that ends with the edge `tail`. Its queue has the head that
+    /// is given, if that has moved.
+    pub fn taken(&mut self, tail: u64, head: Option<(u16, u16)>) {
+        if let Some((interface, head)) = head {
+            self.write(tail.saturating_sub(1), u32::from(interface) << 12, head);
         }
+        self.packets += 1;
+    }
+
+    fn write(&mut self, cycle: u64, address: u32, value: u16) {
+        let place = self.registers.partition_point(|other| other.cycle <= cycle);
+        let write = RegisterWrite { cycle, behind: self.packets, address, value: value.into() };
+        self.registers.insert(place, write);
+    }
+
+    /// The register that is written in a cycle. The packets before it have looked at their queues, which they
+    /// do in the second cycle behind the footer's.
+    fn register(&self, cycle: u64) -> Option<(u32, u64)> {
+        let RegisterWrite { cycle: from, behind, address, value } = *self.registers.front()?;
+        let looked = self.footers > behind || self.footers == behind && cycle >= self.last_footer + 2;
+        (from <= cycle && looked).then_some((address, value))
     }
 
     /// The next cycle in which something comes or is awaited; `None`: the block is idle.
@@ -209,8 +228,7 @@ impl MailboxInputs {
     /// A cycle of the RTL.
     pub fn step(&mut self, rtl: &mut Instance, ports: &MailboxPorts, cycle: u64) -> MailboxOutputs {
         let word = self.words.front().copied().filter(|word| word.cycle <= cycle);
-        let register = self.registers.front().filter(|write| write.cycle <= cycle);
-        let register = register.map(|write| (write.address, write.value));
+        let register = self.register(cycle);
         ports.registers.store(rtl, register);
         rtl.set(ports.net_valid, word.is_some().into());
         if let Some(word) = word {
@@ -226,7 +244,10 @@ impl MailboxInputs {
         let ready = rtl.get(ports.net_ready) != 0;
         if let Some(word) = word.filter(|_| ready) {
             self.words.pop_front();
-            self.unanswered += u32::from(word.last);
+            if word.last {
+                self.unanswered += 1;
+                (self.footers, self.last_footer) = (self.footers + 1, cycle);
+            }
         }
         if register.is_some() && ports.registers.is_ready(rtl) {
             self.registers.pop_front();
