@@ -66,20 +66,38 @@ def values(parameters: dict[str, int]) -> list[str]:
 
 
 def test_in_cpp(block: Block, program: Path, arguments: argparse.Namespace) -> int:
-    """Runs the test of a block that is a program: one for each variant, of this number of pairs."""
+    """Runs the test of a block that is a program: its variants, by this number of pairs, and its bug."""
     failed = 0
-    for name, parameters in block.variants.items():
+    for name in block.variants:
         folder = BUILD / f"test-{block.name}-{name}"
-        command = ["verilator", "--cc", "--exe", "--build", "--quiet", "-O3", "--top-module", block.name]
-        command += [*values(parameters), "-CFLAGS", f"-O2 -DWIDTH={name}", "--Mdir", str(folder)]
-        command += ["-o", program.stem, *map(str, block.sources), str(program)]
-        built = subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.DEVNULL)
-        if built.returncode:
-            return 1
-        run = [str(folder / program.stem), str(arguments.pairs), str(arguments.seed)]
-        failed += subprocess.run(run, check=False).returncode
-    print(f"{block.name}: {len(block.variants)} tests, {failed} failed", flush=True)
+        built = build_in_cpp(block, name, block.sources, program, folder)
+        failed += subprocess.run([built, str(arguments.pairs), str(arguments.seed)], check=False).returncode
+    failed += misses_bug(block, program, arguments)
+    print(f"{block.name}: {len(block.variants) + 1} tests, {failed} failed", flush=True)
     return failed
+
+
+def build_in_cpp(block: Block, variant: str, sources: list[Path], program: Path, folder: Path) -> Path:
+    """Builds the test of a variant of a block, of these sources, in a folder."""
+    command = ["verilator", "--cc", "--exe", "--build", "--quiet", "-O3", "--top-module", block.name]
+    command += [*values(block.variants[variant]), "-CFLAGS", f"-O2 -DWIDTH={variant}", "--Mdir", str(folder)]
+    command += ["-o", program.stem, *map(str, sources), str(program)]
+    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    return folder / program.stem
+
+
+def misses_bug(block: Block, program: Path, arguments: argparse.Namespace) -> int:
+    """Whether the test of a block finds nothing wrong with one that has its bug."""
+    folder = BUILD / f"wrong-{block.name}"
+    folder.mkdir(parents=True, exist_ok=True)
+    sources = block.sources_with_bug(folder)
+    built = build_in_cpp(block, next(iter(block.variants)), sources, program, folder)
+    pairs = str(min(arguments.pairs, 10_000))
+    done = subprocess.run([built, pairs, str(arguments.seed)], check=False, stdout=subprocess.PIPE, text=True)
+    if done.returncode == 1 and done.stdout.startswith("pair "):
+        return 0
+    print(f"{block.name}: its test does not find the bug of block.toml in {pairs} pairs: {done.stdout}")
+    return 1
 
 
 def test(block: Block, arguments: argparse.Namespace) -> int:
@@ -127,7 +145,7 @@ def test_in_python(block: Block, variant: str, arguments: argparse.Namespace) ->
 
 def libraries() -> int:
     """Builds the library, and one of each block with its bug. Returns how many of those there are not."""
-    in_step = [block for block in BLOCKS.values() if block.bug]
+    in_step = [block for block in BLOCKS.values() if block.is_in_step]
     library.build([(block, block.sources) for block in in_step], BUILD / "libweft_rtl.so")
     failed = 0
     for block in in_step:
@@ -196,6 +214,9 @@ def main() -> int:
     os.environ["PATH"] = os.pathsep.join([str(BUILD / "bin"), str(BUILD / "venv/bin"), os.environ["PATH"]])
     try:
         return 1 if do(arguments, [BLOCKS[name] for name in arguments.blocks or BLOCKS]) else 0
+    except NoBugError as error:
+        print(error, file=sys.stderr)
+        return 1
     except subprocess.CalledProcessError as error:
         # It has said why.
         print(f"{Path(error.cmd[0]).name} has failed", file=sys.stderr)

@@ -42,6 +42,8 @@ fn allreduce_is_the_models_with_rtl_in_step() {
     // Short vectors of many boards come one right behind the other.
     same("128", "4", &["--iterations", "1"]);
     same("16", "48", &["--iterations", "2", "--data"]);
+    // Without elements there is nothing that the accelerator is asked for.
+    same("8", "0", &["--iterations", "2"]);
 }
 
 /// Catches questions for lost and damaged vectors, and answers to them, that RTL and model do not have alike.
@@ -54,6 +56,27 @@ fn lost_vectors_are_asked_for_as_in_the_model() {
             osu(&library, "16", &[&options[..], rtl].concat())
         };
         assert_eq!(rows_of(&run(&["--rtl", "allreduce"])), rows_of(&run(&[])), "{faults}");
+    }
+}
+
+/// Catches a vector that goes again before it goes, as it is asked for in the cycle in which it is due, and
+/// one that puts off the question for others as it comes again.
+#[test]
+fn questions_that_meet_vectors_and_copies_are_as_in_the_model() {
+    let Some(library) = library("") else { return };
+    let copies = "faults=[{drop=5000, corrupt=5000, duplicate=5000, reorder=5000}]";
+    let runs = [
+        (
+            "16",
+            "M1QBF1",
+            ["--sizes", "12", "--iterations", "30", "--seed", "3", "--set", "faults=[{drop=10000}]"],
+        ),
+        ("64", "M3QAF1", ["--sizes", "1000", "--iterations", "2", "--seed", "1", "--set", copies]),
+    ];
+    for (ranks, at, options) in runs {
+        let run = |rtl: &[&str]| osu(&library, ranks, &[&options[..], rtl].concat());
+        let in_step = run(&["--rtl", "allreduce", "--rtl-at", at]);
+        assert_eq!(rows_of(&in_step), rows_of(&run(&[])), "{options:?}");
     }
 }
 

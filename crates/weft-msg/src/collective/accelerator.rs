@@ -9,7 +9,7 @@
 //! # Source
 //! TR-488 §4.7, §6.1.5.
 
-use super::{RoundStep, RoundSteps, Schedule, member_part::MemberPart};
+use super::{RoundSteps, Schedule, member_part::MemberPart};
 use weft_trace::op::Collective;
 
 /// The algorithm.
@@ -30,6 +30,6 @@ impl Schedule for Accelerator {
 
     fn round(&self, part: &MemberPart, round: u32, steps: &mut RoundSteps) {
         let bytes = part.layout().total();
-        if round == 0 { steps.copy(bytes) } else { steps.push(RoundStep::Accelerate { bytes }) }
+        if round == 0 { steps.copy(bytes) } else { steps.accelerate(bytes) }
     }
 }

@@ -11,7 +11,8 @@
 //! any two members, sends and receives come in the same order on both sides; that is how the k-th
 //! message finds the k-th receive.
 //!
-//! Messages of no bytes are neither sent nor awaited, except in a barrier: both sides know the size.
+//! Messages of no bytes are neither sent nor awaited, except in a barrier: both sides know the size. Nor is a
+//! vector of no elements handed to the interface.
 //!
 //! Adding an algorithm: a file here, its `mod`, and a line of `algorithms!` in `registry`.
 
@@ -200,6 +201,13 @@ impl RoundSteps {
     pub fn copy(&mut self, bytes: u64) {
         if bytes > 0 {
             self.steps.push(RoundStep::Copy { bytes });
+        }
+    }
+
+    /// Hands a vector to the interface, if it is not empty.
+    pub fn accelerate(&mut self, bytes: u64) {
+        if bytes > 0 {
+            self.steps.push(RoundStep::Accelerate { bytes });
         }
     }
 

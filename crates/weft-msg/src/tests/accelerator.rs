@@ -19,7 +19,11 @@ fn allreduce(comm: CommId, bytes: u64, request: Option<u32>) -> Op {
 }
 
 fn go(ranks: u32, protocol: &Protocol) -> Result<Outcome, MsgError> {
-    let programs = vec![vec![allreduce(CommId::WORLD, 4096, None)]; ranks as usize];
+    go_with(ranks, 4096, protocol)
+}
+
+fn go_with(ranks: u32, bytes: u64, protocol: &Protocol) -> Result<Outcome, MsgError> {
+    let programs = vec![vec![allreduce(CommId::WORLD, bytes, None)]; ranks as usize];
     Network::new(protocol, Delays::Fixed(1000)).reloading(true).run(programs)
 }
 
@@ -46,6 +50,19 @@ fn by_the_table_software_takes_over_outside_the_limits() {
     let outside = go(MAX_ACCELERATED_RANKS + 1, &protocol).unwrap();
     outside.assert_clean();
     assert_eq!(outside.messages.len() as u64, 2 * ranks * (ranks - 1), "the next rule's ring");
+}
+
+/// Catches an interface that is asked to reduce a vector of no elements, which its accelerator does not take.
+#[test]
+fn nothing_is_reduced_without_the_interface() {
+    let ps = Span::from_ps;
+    let algorithms =
+        Protocol::zero().algorithms.forced(Collective::Allreduce, Algorithm::Accelerator).unwrap();
+    let (collective_call, accelerated_call) = (ps(7), ps(300));
+    let protocol = Protocol { algorithms, collective_call, accelerated_call, ..Protocol::zero() };
+    let outcome = go_with(4, 0, &protocol).unwrap();
+    outcome.assert_clean();
+    assert_eq!(outcome.end, 7);
 }
 
 #[test]

@@ -277,16 +277,19 @@ impl Module {
             ModulePacketKind::Failed if self.running.contains_key(&id) => self.fail(id, from, context),
             ModulePacketKind::NotYet | ModulePacketKind::Failed => {}
             vector if self.wants(id, vector) => {
-                self.early.entry((id, vector)).or_insert((came, values));
+                self.early.insert((id, vector), (came, values));
                 self.advance(id, came, context);
             }
             _ => context.callbacks.came_again(),
         }
     }
 
-    /// Whether a vector has not been taken yet.
+    /// Whether a vector has not come yet.
     fn wants(&self, id: OperationId, step: ModulePacketKind) -> bool {
         use ModuleState::{Awaiting, Exchanging, Fetching, Gathering, Programming};
+        if self.early.contains_key(&(id, step)) {
+            return false;
+        }
         let Some(running) = self.running.get(&id) else { return !self.repair.is_over(id) };
         let reduced = running.reduced;
         match (running.state, step) {
@@ -311,7 +314,11 @@ impl Module {
         let edge = |time| context.parameters.clock.edge_at_or_after(time);
         // One whose receiver is still looked up comes soon.
         match self.repair.sent_to(from, id).filter(|sent| edge(sent.due) <= edge(came)) {
-            Some(sent) => context.callbacks.send_again(ModulePacket { due: came, ..sent.clone() }),
+            // Behind itself, where both are due with one edge.
+            Some(sent) => {
+                let due = came.max(sent.due);
+                context.callbacks.send_again(ModulePacket { due, ..sent.clone() });
+            }
             None if self.repair.has_failed(id) => context.callbacks.send(says(ModulePacketKind::Failed)),
             None => context.callbacks.send(says(ModulePacketKind::NotYet)),
         }

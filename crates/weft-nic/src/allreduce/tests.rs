@@ -229,10 +229,11 @@ fn sixteen_ranks_take_two_exchanges() {
     assert_eq!(done.len(), 16);
 }
 
-/// Catches a vector that goes twice since it is asked for while its receiver is looked up, and one that does
-/// not go again in the cycle in which it is due.
+/// Catches a vector that goes twice since it is asked for while its receiver is looked up, one that does not
+/// go again in the cycle in which it is due, and one that goes again before it goes.
 #[test]
 fn a_vector_whose_receiver_is_looked_up_is_not_sent_again() {
+    type Call<'a> = &'a mut dyn FnMut(&mut Module, &mut ModuleContext<'_, Asked>);
     let (port_parameters, iommu_parameters, memory_parameters) = way_to_memory();
     let around = &mut MemoryPath {
         port: &mut HostPort::default(),
@@ -244,30 +245,34 @@ fn a_vector_whose_receiver_is_looked_up_is_not_sent_again() {
     };
     let parameters = AllreduceParameters { lookup: Span::from_ns(125), ..parameters() };
     let mut module = Module::default();
-    let mut call = |now: Time, call: &mut dyn FnMut(&mut Module, &mut ModuleContext<'_, Asked>)| {
+    let call = |module: &mut Module, now: Time, call: Call<'_>| {
         let mut asked = Asked::default();
-        call(&mut module, &mut ModuleContext { now, parameters: &parameters, callbacks: &mut asked });
+        call(module, &mut ModuleContext { now, parameters: &parameters, callbacks: &mut asked });
         asked
     };
     let request = request(&[0, 1, 2, 3], 1, 256, 0);
-    let mut asked = call(Time::ZERO, &mut |module, context| {
+    let mut asked = call(&mut module, Time::ZERO, &mut |module, context| {
         module.request(request.clone(), None, Time::ZERO, context).unwrap();
     });
     // Programmed, then fetched.
     for _ in 0..2 {
         let (at, id) = asked.wakes.pop().unwrap();
-        asked = call(at, &mut |module, context| module.woken(id, around, context));
+        asked = call(&mut module, at, &mut |module, context| module.woken(id, around, context));
     }
     let ModulePacket { to, id, due, step, .. } = asked.packets.pop().unwrap();
     assert_eq!((to, step), (EndpointId(0), ModulePacketKind::Contribution(1)));
-    let mut answer = |at| {
+    let answer = |at| {
         let ask = PacketOfModule { other: to, id, step: ModulePacketKind::Ask, bytes: Bytes::ZERO };
-        let mut asked = call(at, &mut |module, context| module.received(&ask, None, context));
-        (asked.packets.len(), asked.packets.pop().map(|packet| packet.step))
+        let mut module = module.clone();
+        let asked = call(&mut module, at, &mut |module, context| module.received(&ask, None, context));
+        let answers = asked.packets.into_iter();
+        answers.map(|packet| (packet.step, packet.due)).collect::<Vec<_>>()
     };
     let cycle = Span::from_ps(6_667);
-    assert_eq!(answer(due - cycle), (1, Some(ModulePacketKind::NotYet)));
-    assert_eq!(answer(due), (1, Some(step)));
+    assert_eq!(answer(due - cycle), [(ModulePacketKind::NotYet, due - cycle)]);
+    for came in [due - Span::from_ps(1), due] {
+        assert_eq!(answer(came), [(step, due)]);
+    }
 }
 
 /// Catches packets that overlap on the way in: one of 4 bytes takes three words of a cycle each, and is no
@@ -414,6 +419,31 @@ fn a_result_that_comes_as_time_is_up_is_not_asked_for() {
         questions
     };
     assert_eq!([0, 1].map(questions), [0, 1]);
+}
+
+/// Catches a vector that puts off the question for others as it comes again.
+#[test]
+fn a_copy_puts_no_question_off() {
+    let (mut node, clock) = (Node::default(), parameters().clock);
+    let request = request(&[0, 1, 2, 3], 0, 8, 0);
+    let mut asked = happen(&mut node, Time::ZERO, Happening::Request(request, None));
+    let id = asked.wakes[0].1;
+    while let Some((at, id)) = asked.wakes.pop() {
+        asked = happen(&mut node, at, Happening::Woken(id));
+    }
+    let (step, bytes) = (ModulePacketKind::Contribution(2), Bytes::new(8));
+    for came in [2000, 2100] {
+        let packet = PacketOfModule { other: EndpointId(2), id, step, bytes };
+        let of_copy = happen(&mut node, clock.edge(came), Happening::Packet(packet, None));
+        asked.timers.extend(of_copy.timers);
+    }
+    let mut asked_at = Time::ZERO;
+    while let Some(at) = asked.timers.pop().filter(|_| asked.packets.is_empty()) {
+        (asked, asked_at) = (happen(&mut node, at, Happening::Late), at);
+    }
+    let asked: Vec<u32> = asked.packets.iter().map(|packet| packet.to.0).collect();
+    let time_is_up = clock.edge(2000) + parameters().reliability.timeout;
+    assert_eq!((asked_at, asked), (time_is_up, vec![1, 3]));
 }
 
 proptest! {

@@ -1,5 +1,5 @@
 //! Allreduces of sixteen modules: random vectors, types and operations, members that call late, and packets
-//! that are lost or damaged. RTL runs in step with one server and one client.
+//! that are lost, damaged, late or come twice. RTL runs in step with one server and one client.
 
 use crate::Bench;
 use std::cmp::Reverse;
@@ -315,11 +315,27 @@ impl Stimulus<'_> {
         let wire = Span::from_ns(200 + self.bench.below(400));
         let tail = (now + on_wire + wire).max(receiver.in_free + on_wire);
         let is_lost = self.bench.in_thousand(3) || sender_dead || now < receiver.dead_until;
-        if !is_lost {
-            receiver.in_free = tail;
-            let packet = PacketOfModule { other: EndpointId(node), id, step, bytes };
-            let damaged = self.bench.in_thousand(3);
-            self.at(tail, to.0, Later::Packet { packet, damaged, values });
+        if is_lost {
+            return;
+        }
+        let other = EndpointId(node);
+        let coming = |damaged| Later::Packet {
+            packet: PacketOfModule { other, id, step, bytes },
+            damaged,
+            values: values.clone(),
+        };
+        let damaged = self.bench.in_thousand(3);
+        if self.bench.in_thousand(3) {
+            // Others overtake it.
+            let late = Span::from_ns(self.bench.below(2_000));
+            return self.at(tail + late, to.0, coming(damaged));
+        }
+        receiver.in_free = tail;
+        self.at(tail, to.0, coming(damaged));
+        if self.bench.in_thousand(3) {
+            // A copy is right behind it.
+            self.nodes[to.0 as usize].in_free = tail + on_wire;
+            self.at(tail + on_wire, to.0, coming(damaged));
         }
     }
 

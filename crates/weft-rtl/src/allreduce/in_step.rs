@@ -95,7 +95,7 @@ impl AllreduceInStep {
         }
         let vector = self.vectors.sent(packet, values);
         let words = words_of(packet, (self.place.endpoint, packet.other), &vector);
-        self.outgoing.made(packet, due_cycle, is_late, words);
+        self.outgoing.made(due, due_cycle, is_late, words);
     }
 
     /// The tail of a packet has come.
@@ -153,8 +153,10 @@ impl AllreduceInStep {
             return Ok(());
         }
         if ar_valid != 0 {
-            let may_ask = ar_id != 0 && self.late_lookups.pop_front().is_some();
+            let is_in_time = |by: &u64| (*by - MOST_LATE..=*by).contains(&cycle);
+            let may_ask = ar_id != 0 && self.late_lookups.front().is_some_and(is_in_time);
             place.compare(cycle, "m_axi_arvalid", 1, may_ask.into())?;
+            self.late_lookups.pop_front();
             place.compare(cycle, "m_axi_arlen", ar_length, (TABLE_WORDS - 1).into())?;
             let members = self.vectors.own_board();
             self.inputs.look_up(&members, cycle + LATE_LOOKUP);
@@ -250,7 +252,7 @@ impl BlockInStep for AllreduceInStep {
             ModuleCrossing::Made { packet, from, due, values } => {
                 self.made(packet, values.as_deref(), *from, *due);
             }
-            ModuleCrossing::Sent(packet) => self.outgoing.sent(packet, now),
+            ModuleCrossing::Sent(_) => self.outgoing.sent(now),
             ModuleCrossing::Arrived { packet, damaged, values } => {
                 self.arrived(packet, values.as_deref(), *damaged, event.at);
             }

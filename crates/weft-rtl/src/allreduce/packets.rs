@@ -1,5 +1,6 @@
 //! Packets of modules: their words, and the order in which the network takes them.
 
+use super::in_step::MOST_LATE;
 use crate::difference::Difference;
 use crate::endpoint::BlockPlace;
 use crate::ports::OfferedWord;
@@ -9,7 +10,7 @@ use weft_nic::Header;
 use weft_nic::gvas::Pdid;
 use weft_nic::ports::PacketOfModule;
 use weft_nic::wire::{PacketFields, PacketTarget};
-use weft_units::{Address, EndpointId};
+use weft_units::{Address, EndpointId, Time};
 
 /// The words of a packet from one module to another, header to footer.
 pub(super) fn words_of(
@@ -26,47 +27,49 @@ pub(super) fn words_of(
     packet_words(&control.expect("nodes and blocks fit the header"), vector)
 }
 
-/// A packet that is due from a cycle on.
+/// A packet that is due.
 struct DuePacket {
-    packet: PacketOfModule,
-    due: u64,
+    due: Time,
+    /// The cycle from which on it is.
+    cycle: u64,
     /// Whether the RTL may have it later.
     is_late: bool,
-    words: VecDeque<u128>,
+    words: Vec<u128>,
 }
 
-/// The way out.
+/// The way out. The model's packets go in the order in which they are due, questions and answers among them,
+/// which the RTL may have behind packets that are due after them. The network takes packets as it does the
+/// model's: so many, and not before.
 #[derive(Default)]
 pub(super) struct Outgoing {
-    made: VecDeque<DuePacket>,
-    /// Packets that the network takes, from a cycle on.
-    sending: VecDeque<(u64, DuePacket)>,
-    /// Whether the first has begun.
-    is_inside: bool,
+    /// Packets that the RTL has not sent, in the model's order.
+    due: VecDeque<DuePacket>,
+    /// The cycles from which on the network takes a packet.
+    turns: VecDeque<u64>,
+    /// The words of a packet that the RTL has sent so far.
+    sent: Vec<u128>,
 }
 
 impl Outgoing {
     /// A packet will be due.
-    pub fn made(&mut self, packet: &PacketOfModule, due: u64, is_late: bool, words: Vec<u128>) {
-        self.made.push_back(DuePacket { packet: *packet, due, is_late, words: words.into() });
+    pub fn made(&mut self, due: Time, cycle: u64, is_late: bool, words: Vec<u128>) {
+        let place = self.due.partition_point(|other| other.due <= due);
+        self.due.insert(place, DuePacket { due, cycle, is_late, words });
     }
 
     /// The network takes a packet from a cycle on.
-    pub fn sent(&mut self, packet: &PacketOfModule, from: u64) {
-        let place = self.made.iter().position(|made| made.packet == *packet);
-        if let Some(made) = place.and_then(|place| self.made.remove(place)) {
-            self.sending.push_back((from, made));
-        }
+    pub fn sent(&mut self, from: u64) {
+        self.turns.push_back(from);
     }
 
     /// The cycle from which on the network takes the next packet, if that is known.
     pub fn next_cycle(&self) -> Option<u64> {
-        self.sending.front().map(|(from, _)| *from)
+        self.turns.front().copied()
     }
 
     /// Whether the network takes a word in a cycle.
     pub fn is_ready(&self, cycle: u64) -> bool {
-        self.sending.front().is_some_and(|(from, _)| *from <= cycle)
+        self.turns.front().is_some_and(|from| *from <= cycle)
     }
 
     /// Compares the word that is offered with that which the model sends.
@@ -79,45 +82,33 @@ impl Outgoing {
         cycle: u64,
         offered: &OfferedWord,
     ) -> Result<(), Difference> {
-        if !self.is_ready(cycle) {
-            let is_due = |made: &DuePacket| made.due <= cycle;
-            let may_be = self.made.iter().any(is_due) || self.sending.iter().any(|(_, made)| is_due(made));
-            return place.compare(
-                cycle,
-                "m_axis_net_tvalid",
-                offered.valid,
-                u128::from(may_be) & offered.valid,
-            );
+        let valid = |valid| place.compare(cycle, "m_axis_net_tvalid", offered.valid, u128::from(valid));
+        let due = self.due.partition_point(|packet| packet.cycle <= cycle);
+        let Some(turn) = self.turns.front().filter(|from| **from <= cycle) else {
+            return valid(offered.valid != 0 && due > 0);
+        };
+        let late = self.due.iter().take(due).take_while(|packet| packet.is_late).count();
+        if offered.valid == 0 {
+            let may_wait = self.sent.is_empty() && late == due && cycle < turn + MOST_LATE;
+            return valid(!may_wait);
         }
-        self.bring_to_front(offered);
-        let Some((from, made)) = self.sending.front_mut() else { return Ok(()) };
-        if offered.valid == 0 && made.is_late && !self.is_inside && cycle < *from + super::in_step::MOST_LATE
-        {
-            return Ok(());
-        }
-        place.compare(cycle, "m_axis_net_tvalid", offered.valid, 1)?;
-        let expected = made.words.pop_front().unwrap_or_default();
-        place.compare(cycle, "m_axis_net_tdata", offered.data, expected)?;
-        let is_last = made.words.is_empty();
+        valid(true)?;
+        // It is the first that is not late, or one before that. Several may begin alike.
+        let may_be = self.due.iter().take(due.min(late + 1));
+        let next = |words: &[u128]| may_be.clone().position(|packet| packet.words.starts_with(words));
+        let expected = next(&self.sent);
+        self.sent.push(offered.data);
+        let found = next(&self.sent).or(expected);
+        let words = found.map_or(&[][..], |found| &self.due[found].words[..]);
+        let word = words.get(self.sent.len() - 1).copied().unwrap_or_default();
+        place.compare(cycle, "m_axis_net_tdata", offered.data, word)?;
+        let is_last = words.len() == self.sent.len();
         place.compare(cycle, "m_axis_net_tlast", offered.last, is_last.into())?;
-        self.is_inside = !is_last;
-        if is_last {
-            self.sending.pop_front();
+        if let Some(found) = found.filter(|_| is_last) {
+            self.due.remove(found);
+            self.turns.pop_front();
+            self.sent.clear();
         }
         Ok(())
-    }
-
-    /// Questions and answers may be behind packets that were due after them.
-    fn bring_to_front(&mut self, offered: &OfferedWord) {
-        if self.is_inside || offered.valid == 0 {
-            return;
-        }
-        let is_it = |(_, made): &(u64, DuePacket)| made.words.front() == Some(&offered.data);
-        let others_are_late = |place| self.sending.iter().take(place).all(|(_, made)| made.is_late);
-        if let Some(place) = self.sending.iter().position(is_it).filter(|place| others_are_late(*place))
-            && let Some(found) = self.sending.remove(place)
-        {
-            self.sending.push_front(found);
-        }
     }
 }
