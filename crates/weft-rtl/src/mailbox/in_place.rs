@@ -33,7 +33,8 @@ impl Queue {
     /// The head at `now`, if it has moved.
     fn moves_head(&mut self, now: Time) -> Option<u16> {
         let before = self.head;
-        while self.takes.pop_front_if(|at| *at <= now).is_some() {
+        while self.takes.front().is_some_and(|at| *at <= now) {
+            self.takes.pop_front();
             // A process that takes more than there is moves no head.
             if self.head != self.tail {
                 self.head = self.head.wrapping_add(1);

@@ -141,10 +141,8 @@ impl BlockInStep for MailboxInStep {
 
     fn take(&mut self, event: &PortEvent) {
         match &event.what {
-            Crossing::Opened { interface, domain } => {
-                if usize::from(*interface) < self.tails.len() {
-                    self.inputs.open(*interface, *domain, edge(&self.place.clock, event.at));
-                }
+            Crossing::Opened { interface, domain } if usize::from(*interface) < self.tails.len() => {
+                self.inputs.open(*interface, *domain, edge(&self.place.clock, event.at));
             }
             Crossing::Queue(QueueChange { interface, input: QueueInput::Take, .. }) => {
                 if let Some(head) = self.heads.get_mut(usize::from(*interface)) {
