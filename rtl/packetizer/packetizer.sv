@@ -9,8 +9,8 @@
 //               ▲ answered   ▲ due ── timers             packetizer_transmit_bus where a bus has 512 bits
 //        network (ACK, NACK)
 //
-//              ┌──────── ACK ────────► acknowledged ───────────┐
-//   idle ─ post ─► ongoing ── NACK ──► negatively acknowledged ┼ clear ─► idle
+//                     ┌─── ACK ────► acknowledged
+//   idle ─ post ─► ongoing ── NACK ──► negatively acknowledged ┬ clear ─► idle
 //     ▲             │  ▲ └─ give up ─► timed out ──────────────┘
 //     │             └──┘ repeat
 //     └─ a channel that is answered or timed out is posted to again without further ado

@@ -6,11 +6,11 @@
 //!   stores ───►│      …                           ├──► engine ──► packet
 //!              └─ interface 63 ─ channels 0 1 2 3 ┘
 //!
-//!                      ┌──────── acknowledge ──────► acknowledged ─┐
-//!   idle ── post ──► ongoing ─── refuse ───► negatively acknowledged ─┼─ clear ──► idle
-//!     ▲                │ ▲ │                                       │
-//!     │                └─┘ └──── give up ──────────► timed out ────┘
-//!     │               repeat                            
+//!                      ┌──── acknowledge ──► acknowledged
+//!   idle ── post ──► ongoing ─── refuse ───► negatively acknowledged ─┬─ clear ──► idle
+//!     ▲                │ ▲ │                                          │
+//!     │                └─┘ └──── give up ──► timed out ───────────────┘
+//!     │               repeat
 //!     └────────── an acknowledged channel is posted to again without further ado
 //! ```
 //! A process stores the payload into a channel, then size and destination, which starts the engine. The
