@@ -65,19 +65,18 @@ impl BeatPorts {
 }
 
 impl OfferedBeat {
-    /// Compares words, and whether they are the last, of the signals of these names.
+    /// Compares it with the beat that is expected in this cycle, by signals of these names.
     ///
     /// # Errors
     /// The signal that differs.
     pub fn compare(
         &self,
         place: &BlockPlace,
-        cycle: u64,
         [data, last]: [&'static str; 2],
-        expected: (&BusWords, bool),
+        expected: &Beat,
     ) -> Result<(), Difference> {
-        let (words, is_last) = expected;
-        let mut pairs = self.words.iter().zip(words);
+        let Beat { cycle, words, last: is_last } = *expected;
+        let mut pairs = self.words.iter().zip(&words);
         pairs.try_for_each(|(found, word)| place.compare(cycle, data, *found, *word))?;
         place.compare(cycle, last, self.last, is_last.into())
     }

@@ -21,7 +21,7 @@ const MOST_CYCLES: u64 = 1 << 14;
 
 /// A queue, as its process knows it.
 #[derive(Clone, Default)]
-struct Queue {
+struct QueueInPlace {
     /// Entries taken and put.
     head: u16,
     tail: u16,
@@ -29,7 +29,7 @@ struct Queue {
     takes: VecDeque<Time>,
 }
 
-impl Queue {
+impl QueueInPlace {
     /// The head at `now`, if it has moved.
     fn moves_head(&mut self, now: Time) -> Option<u16> {
         let before = self.head;
@@ -52,7 +52,7 @@ pub(crate) struct MailboxInPlace {
     ports: MailboxPorts,
     inputs: MailboxInputs,
     /// By interface.
-    queues: Vec<Queue>,
+    queues: Vec<QueueInPlace>,
     /// Packets that have come and whose answers the RTL has still to give.
     unanswered: u64,
 }
@@ -72,7 +72,7 @@ impl MailboxInPlace {
             rtl,
             ports,
             inputs: MailboxInputs::default(),
-            queues: vec![Queue::default(); interfaces],
+            queues: vec![QueueInPlace::default(); interfaces],
             unanswered: 0,
         })
     }

@@ -348,9 +348,9 @@ impl RdmaReceiveInStep {
         }
         let Some(sending) = self.sending.front_mut() else { return Ok(()) };
         place.compare(cycle, "m_axis_net_tvalid", offered.valid, 1)?;
-        let expected = sending.beats.pop_front().unwrap_or_default();
+        let words = sending.beats.pop_front().unwrap_or_default();
         let signals = ["m_axis_net_tdata", "m_axis_net_tlast"];
-        offered.compare(place, cycle, signals, (&expected, sending.beats.is_empty()))?;
+        offered.compare(place, signals, &Beat { cycle, words, last: sending.beats.is_empty() })?;
         if sending.beats.is_empty() {
             self.sending.pop_front();
             self.due.pop_front();

@@ -150,6 +150,6 @@ impl RequestsInStep {
         let Some(expected) = expected else { return Ok(()) };
         self.answers.pop_front();
         let names = ["m_axis_answer_tdata", "m_axis_answer_tlast"];
-        found.compare(place, cycle, names, (&expected.words, expected.last))
+        found.compare(place, names, &Beat { cycle, ..expected })
     }
 }

@@ -212,10 +212,10 @@ impl CellTurns {
         if !std::mem::replace(&mut cell.begun, true) {
             self.slip = cycle - from;
         }
-        let expected = cell.beats.pop_front().unwrap_or_default();
-        let is_last = cell.beats.is_empty();
-        found.compare(place, cycle, ["m_axis_net_tdata", "m_axis_net_tlast"], (&expected, is_last))?;
-        if is_last {
+        let words = cell.beats.pop_front().unwrap_or_default();
+        let expected = Beat { cycle, words, last: cell.beats.is_empty() };
+        found.compare(place, ["m_axis_net_tdata", "m_axis_net_tlast"], &expected)?;
+        if expected.last {
             self.cells.pop_front();
             self.sending.pop_front();
         }
