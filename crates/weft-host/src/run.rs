@@ -185,7 +185,7 @@ impl LiveRun {
     /// The end of the run, which is another where RTL in step with the model differs from it.
     ///
     /// # Errors
-    /// Results or waves that cannot be written.
+    /// Results that cannot be written.
     pub fn end_with_rtl(&mut self, end: LiveEnd) -> Result<LiveEnd, ExperimentError> {
         let difference = self.account.finish_rtl(&mut *self.network)?;
         Ok(difference.map_or(end, LiveEnd::RtlDiffers))

@@ -17,6 +17,16 @@ pub(crate) const BACKOFF: u32 = 2;
 /// Blocks of a transfer that are under way at a time.
 pub(crate) const OUTSTANDING_BLOCKS: u32 = 2;
 
+/// Checks that header and footer of packets are a word each, as in all blocks.
+///
+/// # Errors
+/// The machine has others.
+pub fn check_packet_words(header: Bytes, footer: Bytes) -> Result<(), RtlError> {
+    let words = [("packet.header", header), ("packet.footer", footer)];
+    let other = words.into_iter().find(|(_, bytes)| *bytes != Bytes::new(WORD));
+    other.map_or(Ok(()), |(key, bytes)| Err(RtlError::PacketWord { key, bytes, word: Bytes::new(WORD) }))
+}
+
 /// A number of cycles, as machine files write it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cycles(pub u64);

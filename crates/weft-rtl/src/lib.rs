@@ -44,6 +44,7 @@ mod words;
 pub use block::BlockName;
 pub use counts::Counts;
 pub use difference::Difference;
+pub use fit::check_packet_words;
 pub use in_place::RtlInPlace;
 pub use library::{RtlError, RtlLibrary};
 pub use lock_step::LockStep;

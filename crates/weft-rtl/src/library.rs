@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use weft_nic::ExanetParameters;
+use weft_units::Bytes;
 
 /// The version of the interface that this side knows.
 const VERSION: u32 = 2;
@@ -86,6 +87,16 @@ pub enum RtlError {
     /// A machine whose interface has no such blocks.
     #[error("--rtl: this machine has no {0}; use one with nic.model=exanet, such as exanest")]
     NoBlock(&'static str),
+    /// A machine whose packets have another header or footer.
+    #[error("--rtl: {key} is {bytes}, and {word} in the RTL; add --set {key}={word}")]
+    PacketWord {
+        /// The key of machine files.
+        key: &'static str,
+        /// The bytes of the machine.
+        bytes: Bytes,
+        /// The bytes in the RTL.
+        word: Bytes,
+    },
     /// A machine whose block is another.
     #[error(
         "--rtl {block}: {key} is {machine}, and the RTL is built with {rtl}: add --set '{key}={rtl}', or \

@@ -1,8 +1,9 @@
-//! The packets of RTL that a run has compared with the model.
+//! RTL at the end of a run: the packets that were compared with the model, and waves that are not there.
 
+use crate::exit::Status;
 use crate::standard_error::say;
 use weft_results::Ending;
-use weft_sim::experiment::{BlockCompared, ExperimentOptions};
+use weft_sim::experiment::{BlockCompared, ExperimentOptions, WavesError};
 
 /// The packets of each block that were compared, for the JSON document.
 pub fn compared(options: &ExperimentOptions) -> Vec<BlockCompared> {
@@ -21,6 +22,14 @@ pub fn tell_compared(options: &ExperimentOptions, ended: Ending, quiet: bool) {
     for endpoint in rtl.tally.idle() {
         say!("weft: rtl: nothing of these blocks happened at {endpoint}: nothing was compared there");
     }
+}
+
+/// Says why there are no waves, though they were asked for. Returns the status of a run whose results are all
+/// that it was to have but for them.
+pub fn tell_no_waves(options: &ExperimentOptions) -> Option<Status> {
+    let why = options.rtl.as_ref()?.tally.no_waves()?;
+    say!("weft: {why}");
+    Some(if matches!(*why, WavesError::Empty { .. }) { Status::BadInput } else { Status::EndedBadly })
 }
 
 fn line(compared: &BlockCompared) -> String {

@@ -1,7 +1,7 @@
 //! `weft run`: a real MPI program in virtual time.
 
 use super::breakdown::{ListOptions, size_classes};
-use super::compared::{compared, tell_compared};
+use super::compared::{compared, tell_compared, tell_no_waves};
 use super::live_view::{LiveOptions, LiveView};
 use super::record::cut_off;
 use super::region::region_summary;
@@ -290,8 +290,9 @@ fn run_ranks(request: &Request, recording: Option<Recording>, shown: Shown) -> R
             "what ranks printed cannot be written: {error}; results and traces are whole"
         )));
     }
+    let no_waves = tell_no_waves(&request.options);
     Ok(match status {
-        0 => Status::Done,
+        0 => no_waves.unwrap_or(Status::Done),
         status => Status::Program(status),
     })
 }

@@ -1,7 +1,7 @@
 //! The common part of commands that simulate: they run with progress and Ctrl-C, and show their report.
 
 use super::breakdown::ListOptions;
-use super::compared::{compared, tell_compared};
+use super::compared::{compared, tell_compared, tell_no_waves};
 use crate::called;
 use crate::exit::{Failure, Status};
 use crate::interrupt::on_ctrl_c;
@@ -91,19 +91,20 @@ fn run_experiment<E: Shown>(
     let report = experiment.run(options, Control { interrupt: &interrupt, progress: &bar })?;
     drop(bar);
     tell_compared(options, report.ended, quiet);
+    let status = Status::from(report.ended);
     match form {
-        Form::Nothing => return Ok(report.ended.into()),
+        Form::Nothing => return Ok(status),
         Form::Json => output::document(&document(experiment, &report, options))?,
         Form::Text(list) => output::text(&text::<E>(&report, list, options))?,
     }
-    let status = Status::from(report.ended);
     if let (Status::EndedBadly | Status::Interrupted, Some(detail)) = (status, &report.detail) {
         let detail = format!("{}: {detail}", report.ended);
         if !called::keep_detail(&detail) {
             say!("weft: {detail}");
         }
     }
-    Ok(status)
+    let no_waves = tell_no_waves(options);
+    Ok(no_waves.filter(|_| status == Status::Done).unwrap_or(status))
 }
 
 /// Real processes are not started again behind the user's back.

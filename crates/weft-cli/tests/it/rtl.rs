@@ -155,7 +155,7 @@ pub fn changes_of_fst(file: &Path) -> BTreeSet<(u64, String, String)> {
 }
 
 /// Catches an FST file that has other waves than the VCD file, a window that is not kept to, and one in which
-/// nothing happens that is not told.
+/// nothing happens that is not told, or that takes the results along.
 #[test]
 fn waves_are_the_same_in_both_formats_and_end_with_their_window() {
     let Some(library) = library("") else { return };
@@ -168,11 +168,11 @@ fn waves_are_the_same_in_both_formats_and_end_with_their_window() {
     let of = |name: &str, more: &[&str]| {
         let (output, file) = waves(name, more);
         assert!(output.status.success(), "{}", text(&output.stderr));
-        if name.ends_with("vcd") { changes_of_vcd(&file) } else { changes_of_fst(&file) }
+        if name.ends_with("fst") { changes_of_fst(&file) } else { changes_of_vcd(&file) }
     };
     let all = of("all.vcd", &[]);
     let window = ["--waves-from", "3us", "--waves-to", "6us"];
-    let vcd = of("window.vcd", &window);
+    let vcd = of("window.VCD", &window);
     let fst = of("window.fst", &window);
     let different: Vec<_> = vcd.symmetric_difference(&fst).take(5).collect();
     assert!(vcd.len() > 100 && different.is_empty(), "{} {}: {different:?}", vcd.len(), fst.len());
@@ -184,6 +184,8 @@ fn waves_are_the_same_in_both_formats_and_end_with_their_window() {
         let output = waves("none.fst", more).0;
         let said = text(&output.stderr);
         assert!(output.status.code() == Some(2) && said.contains(says), "{more:?}: {said}");
+        let has_results = text(&output.stdout).contains("1.320");
+        assert_eq!(has_results, says.contains("nothing happens"), "{more:?}");
         let left = std::fs::read_dir(folder.path()).unwrap().flatten().map(|entry| entry.file_name());
         let left: Vec<_> = left.filter(|name| name.to_string_lossy().starts_with("none")).collect();
         assert!(left.is_empty(), "{left:?}");
@@ -196,7 +198,7 @@ fn waves_are_the_same_in_both_formats_and_end_with_their_window() {
     assert!(text_of_edge.ends_with("\n#3001000\n"), "{text_of_edge}");
     refused(&["--waves-from", "3001ns", "--waves-to", "3002ns"], "nothing happens at M1QAF");
     refused(&["--waves-from", "1s"], "nothing happens at M1QAF");
-    refused(&["--waves-from", "1s"], "from 1s on, and the run is over at");
+    refused(&["--waves-from", "1s"], "nothing happens at M1QAF1 from 1s on, and the run is over at");
     refused(&["--waves-from", "2us", "--waves-to", "1us"], "--waves-from 2us is not before --waves-to 1us");
 }
 
@@ -205,10 +207,11 @@ fn waves_are_the_same_in_both_formats_and_end_with_their_window() {
 fn an_interrupted_run_has_its_waves() {
     let Some(library) = library("") else { return };
     let folder = tempfile::tempdir().unwrap();
-    for name in ["waves.vcd", "waves.fst"] {
+    let latency = "osu latency -m exanest --from M1QAF1 --to M1QAF2 --sizes 0 --iterations 10000000 --quiet";
+    let traffic = "traffic -m exanest --pattern incast --size 64 --messages 1000000 --quiet";
+    for (name, line) in [("waves.vcd", latency), ("waves.fst", traffic)] {
         let file = folder.path().join(name);
         let part = folder.path().join(format!("{name}.part"));
-        let line = "osu latency -m exanest --from M1QAF1 --to M1QAF2 --sizes 0 --iterations 10000000 --quiet";
         let mut child = Command::new(env!("CARGO_BIN_EXE_weft"))
             .args(line.split(' '))
             .args(["--rtl", "mailbox", "--waves", file.to_str().unwrap()])
@@ -522,6 +525,7 @@ fn a_bug_is_named() {
         let named = format!("the RTL of the {block} of M1QA");
         assert!(said.contains("rtl-differs") && said.contains(&named), "{said}");
         assert!(said.contains(signal) && said.contains("at edge "), "{said}");
+        assert!(said.contains("with --waves FILE the same run writes its waves"), "{said}");
     }
 }
 
@@ -567,6 +571,8 @@ fn what_has_no_rtl_is_refused() {
         &check,
         &["nic.mailbox.check is 12", "--set 'nic.mailbox.check=11 cycles'", "parameter CHECK"],
     );
+    let header = ["--rtl", "mailbox", "--set", "packet.header=32"];
+    refused(&library, &header, &["packet.header is 32, and 16 in the RTL", "--set packet.header=16"]);
     let other = std::env::current_exe().unwrap();
     refused(&other, &["--rtl", "mailbox"], &["cannot be loaded", "make rtl"]);
 }

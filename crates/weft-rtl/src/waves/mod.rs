@@ -16,6 +16,7 @@ use crate::library::Instance;
 use fst::Fst;
 use recent::{Change, signals};
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 use vcd::Vcd;
@@ -156,7 +157,8 @@ impl Waves {
         let mut part = path.as_os_str().to_owned();
         part.push(".part");
         let part = PathBuf::from(part);
-        let file: Box<dyn WaveFile> = match path.extension().and_then(|extension| extension.to_str()) {
+        let extension = path.extension().map(|extension| extension.to_ascii_lowercase());
+        let file: Box<dyn WaveFile> = match extension.as_deref().and_then(OsStr::to_str) {
             Some("vcd") => Box::new(Vcd::create(&part).map_err(file_error)?),
             Some("fst") => Box::new(Fst::create(&part).map_err(file_error)?),
             _ => return Err(WavesError::Format(path.to_path_buf())),

@@ -267,14 +267,14 @@ impl LiveAccount {
     /// Steps the RTL to the end of a run. Returns the first difference.
     ///
     /// # Errors
-    /// Results or waves that cannot be written.
+    /// Results that cannot be written.
     pub fn finish_rtl<R: RankHost<Output = ReplayOutput>>(
         &mut self,
         network: &mut dyn SimulatedNetwork<SharedHost<R>>,
     ) -> Result<Option<String>, ExperimentError> {
         if self.options.rtl.is_some() {
             self.take(network)?;
-            self.account.finish_rtl(network.now())?;
+            self.account.finish_rtl(network.now());
         }
         Ok(self.account.rtl_difference())
     }

@@ -49,6 +49,7 @@ pub use ranks::Placement;
 pub use report::{Measured, Report};
 pub use request::{MachineInput, Request};
 pub use rtl::{BlockCompared, RtlOptions, RtlTally, WavesOptions};
+pub use weft_rtl::WavesError;
 
 use serde::Serialize;
 use weft_fabric::Stuck;

@@ -9,7 +9,10 @@ use weft_machine::{Fabric, Machine, Nic};
 use weft_nic::data;
 use weft_nic::edge_form::{EdgeBlockSource, PortUse};
 use weft_nic::ports::{Arrival, Crossing, PortEvent, SmallPayload};
-use weft_rtl::{BlockName, Counts, LockStep, RtlError, RtlInPlace, RtlLibrary, WaveWindow, WrittenWaves};
+use weft_rtl::{
+    BlockName, Counts, LockStep, RtlError, RtlInPlace, RtlLibrary, WaveWindow, WavesError, WrittenWaves,
+    check_packet_words,
+};
 use weft_topo::{Layout, Topology};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
@@ -41,6 +44,8 @@ struct Tallied {
     blocks: BTreeMap<BlockName, (Counts, BTreeSet<EndpointId>)>,
     /// The names of the endpoints that were asked for.
     at: BTreeMap<EndpointId, String>,
+    /// The reason why there are no waves, though they were asked for.
+    no_waves: Option<Arc<WavesError>>,
 }
 
 /// Packets of a block that were compared: none of its outputs was another than the model's.
@@ -88,6 +93,17 @@ impl RtlTally {
             }
         });
         compared.collect()
+    }
+
+    /// Waves that were asked for are not written, for this reason.
+    fn lacks_waves(&self, why: WavesError) {
+        let mut tallied = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tallied.no_waves.get_or_insert(Arc::new(why));
+    }
+
+    /// The reason why waves that were asked for are not written, if they are not.
+    pub fn no_waves(&self) -> Option<Arc<WavesError>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).no_waves.clone()
     }
 
     /// The endpoints that were asked for, and where no block has had a packet.
@@ -159,6 +175,8 @@ impl RtlOptions {
                  packets with --set fabric.kind=packet",
             ));
         }
+        let format = &machine.packet;
+        check_packet_words(format.header, format.footer).map_err(ExperimentError::input)?;
         let at = self.at.iter().map(|name| layout.endpoint(name)).collect::<Result<BTreeSet<_>, _>>();
         let asked = at.map_err(ExperimentError::input)?;
         let at = Some(asked.clone()).filter(|at| !at.is_empty());
@@ -201,35 +219,38 @@ impl RtlOfRun {
             self.payloads.fill(&mut event);
             self.lock_step.take(&event, name).map_err(ExperimentError::input)?;
         }
-        match self.lock_step.advance(now) {
-            Some(_) => self.close(now),
-            None => Ok(()),
+        if self.lock_step.advance(now).is_some() {
+            self.close(now);
         }
+        Ok(())
     }
 
     /// Steps the RTL to the end of a run in which nothing is under way any more at `now`.
-    pub(crate) fn finish(&mut self, now: Time) -> Result<(), ExperimentError> {
+    pub(crate) fn finish(&mut self, now: Time) {
         self.lock_step.finish(now);
-        self.close(now)
+        self.close(now);
     }
 
-    /// Ends a run that is over at `now`: tells the first difference, and ends the waves, which have it.
-    pub(crate) fn close(&mut self, now: Time) -> Result<(), ExperimentError> {
+    /// Ends a run that is over at `now`: tells the first difference, and ends the waves, which have it. The
+    /// results are whole where the waves are not.
+    pub(crate) fn close(&mut self, now: Time) {
         let name = |endpoint: EndpointId| self.layout.endpoint_name(endpoint);
         let closed = self.lock_step.close(now, name);
         let Some(difference) = self.lock_step.difference() else {
-            return closed.map(|_| ()).map_err(ExperimentError::input);
+            if let Err(error) = closed {
+                self.tally.lacks_waves(error);
+            }
+            return;
         };
         let endpoint = name(difference.endpoint);
         let waves = match closed {
             Ok(Some(WrittenWaves { file, edges: (first, last) })) => {
                 format!("; {} has its waves from edge {first} to {last}", file.display())
             }
-            Ok(None) => String::new(),
+            Ok(None) => "; with --waves FILE the same run writes its waves".to_owned(),
             Err(error) => format!("; {error}"),
         };
         self.difference.get_or_insert(difference.tell(&endpoint) + &waves);
-        Ok(())
     }
 
     /// The first difference, in words.

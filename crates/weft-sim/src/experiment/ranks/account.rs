@@ -292,22 +292,22 @@ impl Account {
     }
 
     /// Steps the RTL to the end of a run that is over at `now`.
-    pub fn finish_rtl(&mut self, now: Time) -> Result<(), ExperimentError> {
-        self.rtl.as_mut().map_or(Ok(()), |rtl| rtl.finish(now))
+    pub fn finish_rtl(&mut self, now: Time) {
+        if let Some(rtl) = &mut self.rtl {
+            rtl.finish(now);
+        }
     }
 
     /// Ends the RTL of a run that has come to this conclusion at `now`: with its waves, if they are to be
-    /// written, and the first difference, if there is one. An interrupted run stays one without them.
-    pub fn end_rtl(&mut self, now: Time, conclusion: Conclusion) -> Result<Conclusion, ExperimentError> {
-        let Some(rtl) = self.rtl.as_mut() else { return Ok(conclusion) };
-        let closed = rtl.close(now);
-        match (rtl.difference(), closed) {
-            _ if conclusion.ended == Ending::LostData => Ok(conclusion),
-            (Some(difference), _) => Ok(Conclusion::new(Ending::RtlDiffers, difference)),
-            (None, Err(error)) if conclusion.ended == Ending::Interrupted => {
-                Ok(Conclusion::new(Ending::Interrupted, error.to_string()))
+    /// written, and the first difference, if there is one.
+    pub fn end_rtl(&mut self, now: Time, conclusion: Conclusion) -> Conclusion {
+        let Some(rtl) = self.rtl.as_mut() else { return conclusion };
+        rtl.close(now);
+        match rtl.difference() {
+            Some(difference) if conclusion.ended != Ending::LostData => {
+                Conclusion::new(Ending::RtlDiffers, difference)
             }
-            (None, closed) => closed.map(|()| conclusion),
+            _ => conclusion,
         }
     }
 

@@ -338,7 +338,7 @@ impl RankRun {
     ) -> Result<RunStep, ExperimentError> {
         let step = self.step_network(save_at, around)?;
         let RunStep::Ended(conclusion) = step else { return Ok(step) };
-        Ok(RunStep::Ended(self.account.end_rtl(self.network.now(), conclusion)?))
+        Ok(RunStep::Ended(self.account.end_rtl(self.network.now(), conclusion)))
     }
 
     fn step_network(
@@ -375,7 +375,7 @@ impl RankRun {
         }
         match progress {
             Progress::Dry => {
-                self.account.finish_rtl(self.network.now())?;
+                self.account.finish_rtl(self.network.now());
                 if self.account.rtl_difference().is_some() {
                     return Ok(RunStep::Ended(Ending::RtlDiffers.into()));
                 }

@@ -560,7 +560,12 @@ impl Curve<'_> {
                 rtl: rtl.as_mut(),
                 of: (self.machine, self.layout),
             };
-            match run.step(&mut **network, &point.offered, *senders, &mut around)? {
+            let step = run.step(&mut **network, &point.offered, *senders, &mut around)?;
+            // However the run ends, its waves end too.
+            if let (TrafficStep::Interrupted | TrafficStep::Ended(_), Some(rtl)) = (&step, rtl) {
+                rtl.close(network.now());
+            }
+            match step {
                 TrafficStep::Epoch => {}
                 TrafficStep::Done(result) => return Ok(Ok(*result)),
                 TrafficStep::Interrupted => return Ok(Err(Ending::Interrupted.into())),

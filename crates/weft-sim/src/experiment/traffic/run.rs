@@ -352,7 +352,7 @@ impl Run {
         };
         if ended {
             if let Some(rtl) = &mut around.rtl {
-                rtl.close(network.now())?;
+                rtl.close(network.now());
                 if let Some(difference) = rtl.difference() {
                     let conclusion = Conclusion::new(Ending::RtlDiffers, difference.to_owned());
                     return Ok(TrafficStep::Ended(conclusion));
