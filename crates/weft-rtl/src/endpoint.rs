@@ -94,10 +94,16 @@ impl BlockOfEndpoint {
 
 /// The blocks of an endpoint.
 pub(crate) struct EndpointInStep {
+    pub name: String,
     pub blocks: Vec<BlockOfEndpoint>,
 }
 
 impl EndpointInStep {
+    /// The next cycle of a block, where it is before one of the block's own.
+    pub fn next_before(&self, before: impl Fn(BlockName) -> u64) -> Option<u64> {
+        self.blocks.iter().filter_map(|block| block.next_before(before(block.name))).min()
+    }
+
     /// Steps each block as far as before a cycle of its own, but not past a difference, and keeps so many
     /// changes of each. `waves` are those of this endpoint.
     ///
@@ -112,8 +118,7 @@ impl EndpointInStep {
         let mut first: Option<Difference> = None;
         loop {
             let past = first.as_ref().map_or(u64::MAX, |difference| difference.edge + 1);
-            let next = |block: &BlockOfEndpoint| block.next_before(before(block.name).min(past));
-            let Some(next) = self.blocks.iter().filter_map(next).min() else { break };
+            let Some(next) = self.next_before(|block| before(block).min(past)) else { break };
             let end = past.min(next + AHEAD);
             let mut passed = end;
             for block in &mut self.blocks {

@@ -105,12 +105,9 @@ impl LockStep {
             BlockOfEndpoint::begin(&self.library, *block, place, has_waves)
         };
         let blocks = self.blocks.iter().map(begin).collect::<Result<Vec<_>, RtlError>>()?;
-        let mut in_step = EndpointInStep { blocks };
+        let mut in_step = EndpointInStep { name: name(endpoint), blocks };
         for event in self.opened.remove(&endpoint).unwrap_or_default() {
             in_step.blocks.iter_mut().for_each(|in_step| in_step.block.take(&event));
-        }
-        if let Some(waves) = self.waves.as_mut().filter(|waves| waves.endpoint().is_none()) {
-            waves.declare(endpoint, &name(endpoint), &in_step.waves());
         }
         self.endpoints.insert(endpoint, in_step);
         Ok(())
@@ -138,15 +135,11 @@ impl LockStep {
     }
 
     /// Ends the file of waves, if there is one, of a run that is over at `end`: with the waves around the
-    /// difference, if there is one. `name` names endpoints.
+    /// difference, if there is one.
     ///
     /// # Errors
     /// It could not be written, or has nothing in it.
-    pub fn close(
-        &mut self,
-        end: Time,
-        name: impl Fn(EndpointId) -> String,
-    ) -> Result<Option<WrittenWaves>, WavesError> {
+    pub fn close(&mut self, end: Time) -> Result<Option<WrittenWaves>, WavesError> {
         let Some(mut waves) = self.waves.take() else { return Ok(None) };
         let of_difference = self.difference.as_ref().map(|difference| difference.endpoint);
         let in_step = of_difference.and_then(|endpoint| self.endpoints.get_mut(&endpoint));
@@ -156,7 +149,7 @@ impl LockStep {
         let endpoint = difference.endpoint;
         let of_endpoint = Some(&mut waves).filter(|waves| waves.endpoint() == Some(endpoint));
         in_step.go_on(difference.edge + 1 + BEHIND_DIFFERENCE, of_endpoint);
-        waves.finish_with(difference, &name(endpoint), &in_step.waves(), end).map(Some)
+        waves.finish_with(difference, &in_step.name, &in_step.waves(), end).map(Some)
     }
 
     /// The packets of each block that were compared, by endpoint.
@@ -166,11 +159,23 @@ impl LockStep {
         })
     }
 
+    /// Waves are of the endpoint that is stepped first.
+    fn begin_waves(&mut self, before: impl Fn(u64) -> u64) {
+        let Some(waves) = self.waves.as_mut().filter(|waves| waves.endpoint().is_none()) else { return };
+        let next = |in_step: &EndpointInStep| in_step.next_before(|block| before(block.behind()));
+        let all = self.endpoints.iter().filter_map(|it| Some((next(it.1)?, it)));
+        if let Some((_, (endpoint, in_step))) = all.min_by_key(|(cycle, (endpoint, _))| (*cycle, **endpoint))
+        {
+            waves.declare(*endpoint, &in_step.name, &in_step.waves());
+        }
+    }
+
     /// Steps each block as far as before a cycle that depends on how far it is behind the run, and none past
     /// a difference.
     fn step_before(&mut self, before: impl Fn(u64) -> u64) {
         let blocks = self.endpoints.len() * self.blocks.len();
         let keep = (MOST_CHANGES / blocks.max(1)).min(MOST_OF_BLOCK);
+        self.begin_waves(&before);
         for (endpoint, in_step) in &mut self.endpoints {
             let waves = self.waves.as_mut().filter(|waves| waves.endpoint() == Some(*endpoint));
             let past = self.difference.as_ref().map_or(u64::MAX, |difference| difference.edge + 1);

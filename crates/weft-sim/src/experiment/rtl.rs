@@ -235,7 +235,7 @@ impl RtlOfRun {
     /// results are whole where the waves are not.
     pub(crate) fn close(&mut self, now: Time) {
         let name = |endpoint: EndpointId| self.layout.endpoint_name(endpoint);
-        let closed = self.lock_step.close(now, name);
+        let closed = self.lock_step.close(now);
         let Some(difference) = self.lock_step.difference() else {
             if let Err(error) = closed {
                 self.tally.lacks_waves(error);

@@ -43,6 +43,8 @@ use weft_workload::traffic::{FlowReport, MessageReport, TrafficSource};
 const EPOCHS: u64 = 200;
 /// The shortest epoch: work at its end should cost little compared with the epoch.
 pub(super) const SHORTEST_EPOCH: Span = Span::from_ns(100);
+/// Virtual time after which RTL follows.
+const RTL_STEP: Span = Span::from_us(100);
 /// Batches of the measured time, where it has so many epochs.
 const BATCHES: u64 = 20;
 /// Epochs between two looks at whether the network has settled.
@@ -302,6 +304,35 @@ impl Run {
         self.began + into
     }
 
+    /// Runs to the end of an epoch. RTL follows in steps, as what crosses ports is kept until it is taken.
+    fn run_until(
+        &mut self,
+        network: &mut Traffic,
+        until: Time,
+        around: &mut Surroundings<'_>,
+    ) -> Result<Progress, ExperimentError> {
+        let mut step = around.rtl.as_ref().map(|_| RTL_STEP);
+        loop {
+            let to = step.map_or(until, |step| until.min(network.now() + step));
+            let flag = around.interrupt.flag();
+            let progress = match (&mut self.telemetry, around.results.as_deref_mut()) {
+                (Some(telemetry), Some(results)) => telemetry.run_until(network, to, flag, results)?,
+                _ => network.run_until(to, flag),
+            };
+            if let Some(rtl) = &mut around.rtl {
+                let mut crossed = Vec::new();
+                network.visit_outputs(&mut |output| crossed.append(&mut output.ports));
+                rtl.take(crossed, network.now())?;
+            }
+            let differs = around.rtl.as_ref().is_some_and(|rtl| rtl.difference().is_some());
+            if progress == Progress::Interrupted || to == until || differs {
+                return Ok(progress);
+            }
+            // Where nothing is pending, time passes to the end of the epoch.
+            step = step.filter(|_| progress != Progress::Dry);
+        }
+    }
+
     /// Runs one epoch.
     pub(super) fn step(
         &mut self,
@@ -314,11 +345,7 @@ impl Run {
             self.begin_measuring(network);
         }
         let until = self.next_epoch();
-        let flag = around.interrupt.flag();
-        let progress = match (&mut self.telemetry, around.results.as_deref_mut()) {
-            (Some(telemetry), Some(results)) => telemetry.run_until(network, until, flag, results)?,
-            _ => network.run_until(until, flag),
-        };
+        let progress = self.run_until(network, until, around)?;
         if progress == Progress::Interrupted {
             return Ok(TrafficStep::Interrupted);
         }
@@ -352,7 +379,10 @@ impl Run {
         };
         if ended {
             if let Some(rtl) = &mut around.rtl {
-                rtl.close(network.now());
+                match progress {
+                    Progress::Dry => rtl.finish(network.now()),
+                    _ => rtl.close(network.now()),
+                }
                 if let Some(difference) = rtl.difference() {
                     let conclusion = Conclusion::new(Ending::RtlDiffers, difference.to_owned());
                     return Ok(TrafficStep::Ended(conclusion));
@@ -403,7 +433,6 @@ impl Run {
         let mut latency = Histogram::<10>::default();
         let mut bytes = Bytes::ZERO;
         let mut messages: Vec<MessageReport> = Vec::new();
-        let mut crossed = Vec::new();
         let keeps_packets = around.results.as_ref().is_some_and(|results| results.wants(Table::Packets));
         network.visit_outputs(&mut |output| {
             if keeps_packets {
@@ -418,11 +447,7 @@ impl Run {
                 ways.take(output);
             }
             output.hops.clear();
-            crossed.append(&mut output.ports);
         });
-        if let Some(rtl) = &mut around.rtl {
-            rtl.take(crossed, network.now())?;
-        }
         if let Some(ways) = &mut self.ways {
             ways.deliver(&messages, self.phase == Phase::Measure, around.of)?;
         }
