@@ -17,6 +17,10 @@
 //! channel is busy until the packet is acknowledged, refused, or given up; the process sees its state in
 //! the page. A process whose channels are all busy waits: nothing is lost.
 //!
+//! A library that posts a refused message again does so by its number, by which the receiver tells a copy.
+//! So an answer may be to a packet of the post before. It answers the channel once the descriptor has been
+//! stored anew, and nothing before that. Packets of the post before that have not gone by then do not go.
+//!
 //! # Source
 //! FORTH-ICS / TR-488 §4.4. States and numbers of interfaces and channels are the text's; the inputs and
 //! what happens on those that the text does not name are ours. §5.1 has messages of up to 64 bytes; §5.2.1
@@ -233,6 +237,8 @@ pub struct EnginePacket {
 struct Channel {
     state: ChannelState,
     parcel: Option<Parcel>,
+    /// The edge at which the descriptor of the parcel comes: an answer before is to another post.
+    stored: Time,
     retry: Retry,
 }
 
@@ -336,6 +342,13 @@ impl Packetizer {
         id
     }
 
+    /// The last store of a post to a channel comes at `came`.
+    #[inline]
+    pub fn store(&mut self, id: ChannelId, came: Time, clock: &Clock) {
+        let channel = &mut self.interfaces[usize::from(id.interface)].channels[usize::from(id.channel)];
+        channel.stored = clock.edge_at_or_after(came);
+    }
+
     /// The last store to a channel has come at `came`: the engine makes its packet.
     #[inline]
     pub fn start(&mut self, came: Time, parameters: &PacketizerParameters) -> Service {
@@ -390,6 +403,14 @@ impl Packetizer {
         self.engine.worked()
     }
 
+    /// The parcel of a packet that the engine has made; `None` where its post has been answered.
+    #[inline]
+    pub fn parcel_of(&self, packet: &EnginePacket, clock: &Clock) -> Option<&Parcel> {
+        let channel = self.channel(packet.channel)?;
+        let is_of_post = clock.edge_at_or_after(packet.came) >= channel.stored;
+        channel.parcel.as_ref().filter(|_| is_of_post)
+    }
+
     /// The parcel that a channel holds.
     #[inline]
     pub fn parcel(&self, id: ChannelId) -> Option<&Parcel> {
@@ -420,19 +441,24 @@ impl Packetizer {
         channel.retry.sent(looks_from.max(least), reliability)
     }
 
-    /// An answer to `message` has come. Returns the channel, free again, with what it held; `None` where
-    /// the answer is to what has been answered before.
+    /// An answer to a message, to the packet of this channel, has come at `now`. Returns the channel, free again, with what it held; `None`
+    /// where the answer is to what has been answered before.
     #[inline]
     pub fn answered(
         &mut self,
-        message: u32,
+        now: Time,
+        (of, message): (ChannelId, u32),
         accepted: bool,
         report: &mut impl FnMut(ChannelChange),
     ) -> Option<(ChannelId, Parcel)> {
         let input = if accepted { ChannelInput::Acknowledge } else { ChannelInput::Refuse };
         let place = self.ongoing.binary_search_by_key(&message, |entry| entry.0).ok()?;
-        let id = self.ongoing.remove(place).1;
+        let id = self.ongoing[place].1;
         let channel = &mut self.interfaces[usize::from(id.interface)].channels[usize::from(id.channel)];
+        if of != id || now <= channel.stored {
+            return None;
+        }
+        self.ongoing.remove(place);
         channel.take(id, input, report).expect("a packet in the list of ongoing ones is ongoing");
         channel.retry.settled();
         let parcel = channel.parcel.take()?;
@@ -676,6 +702,31 @@ mod tests {
         assert!(packetizer.take_back(edge(200), &mut made, &p.clock).is_empty());
     }
 
+    /// Catches an answer to the post before that answers the next one while its stores are on their way, and
+    /// a packet of the post before that goes for the next one.
+    #[test]
+    fn a_post_begins_when_its_descriptor_is_there() {
+        let (p, mut packetizer, silent) = (parameters(), Packetizer::default(), &mut |_: ChannelChange| {});
+        let edge = |n| p.clock.edge(n);
+        let post = |packetizer: &mut Packetizer, now, came| {
+            let channel = packetizer.post(now, parcel(1), &p, &mut |_| {}).unwrap();
+            packetizer.store(channel, came, &p.clock);
+            EnginePacket { came, made: packetizer.start(came, &p).ended, channel, message: 1 }
+        };
+        let first = post(&mut packetizer, edge(0), edge(10));
+        assert_eq!(packetizer.parcel_of(&first, &p.clock), Some(&parcel(1)));
+        assert!(packetizer.answered(edge(100), 1, false, silent).is_some());
+        assert_eq!(packetizer.parcel_of(&first, &p.clock), None);
+        let next = post(&mut packetizer, edge(100), edge(110) - Span::from_ps(1));
+        for late in [edge(105), edge(110)] {
+            assert_eq!(packetizer.answered(late, 1, false, silent), None);
+        }
+        assert_eq!(packetizer.parcel_of(&first, &p.clock), None);
+        assert_eq!(packetizer.parcel_of(&next, &p.clock), Some(&parcel(1)));
+        let answered = packetizer.answered(edge(110) + Span::from_ps(1), 1, true, silent);
+        assert_eq!(answered, Some((next.channel, parcel(1))));
+    }
+
     /// Catches a timer that fires too late for the packet to be repeated at the end of its time, or never.
     #[test]
     fn the_logic_looks_at_a_channel_before_its_time_is_up() {
@@ -696,7 +747,7 @@ mod tests {
     #[test]
     fn posts_wait_for_a_channel_in_their_order() {
         let mut packetizer = Packetizer::default();
-        let (p, silent) = (parameters(), &mut |_: ChannelChange| {});
+        let (p, silent, now) = (parameters(), &mut |_: ChannelChange| {}, Time::ZERO + Span::from_us(1));
         for message in 0..7 {
             let channel = packetizer.post(Time::ZERO, of(5, message), &p, silent);
             assert_eq!(channel.is_some(), message < 4, "four channels");
@@ -704,15 +755,15 @@ mod tests {
         assert_eq!((packetizer.waiting(), packetizer.unfinished()), (3, 7));
         // Another process is not in the way.
         assert!(packetizer.post(Time::ZERO, of(6, 7), &p, silent).is_some());
-        let (freed, held) = packetizer.answered(2, true, silent).unwrap();
+        let (freed, held) = packetizer.answered(now, 2, true, silent).unwrap();
         assert_eq!(held.message, 2);
         // Who comes now is behind those that wait, although a channel is free.
         assert_eq!(packetizer.post(Time::ZERO, of(5, 8), &p, silent), None);
         let (_, next, channel) = packetizer.next_waiting(5, &p, silent).unwrap();
         assert_eq!((next.message, channel), (4, freed));
         assert_eq!(packetizer.next_waiting(5, &p, silent), None);
-        assert_eq!(packetizer.answered(2, true, silent), None, "answered before");
-        assert_eq!(packetizer.answered(99, false, silent), None, "never posted");
+        assert_eq!(packetizer.answered(now, 2, true, silent), None, "answered before");
+        assert_eq!(packetizer.answered(now, 99, false, silent), None, "never posted");
     }
 
     #[test]
@@ -781,7 +832,7 @@ mod tests {
                         posted += 1;
                     }
                     Step::Answer(message, good) => {
-                        if let Some((id, parcel)) = packetizer.answered(message, good, silent) {
+                        if let Some((id, parcel)) = packetizer.answered(now, message, good, silent) {
                             prop_assert_eq!(parcel.message, message);
                             prop_assert!(over.insert(message), "twice");
                             while let Some((_, _, id)) = packetizer.next_waiting(id.interface, &p, silent) {

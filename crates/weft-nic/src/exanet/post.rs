@@ -220,6 +220,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         let bytes = parcel.bytes + self.parameters.packetizer.descriptor;
         let stored = self.hardware.memory.port.store(now, bytes, &self.parameters.host_port);
         let (hardware, parameters, came) = (&mut *self.hardware, &self.parameters.packetizer, stored.ended);
+        hardware.packetizer.store(channel, came, &parameters.clock);
         let in_channel = || StoredParcel { channel, parcel, came, payload: None };
         let found = hardware.packetizer_in_place().map(|packetizer| packetizer.store(&in_channel(), now));
         let made = hardware.packetizer.start_as(came, found, parameters);

@@ -131,11 +131,11 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
                 self.block_answer(packet.source, id, answer);
                 None
             }
-            Header::Acknowledgement(_) => {
-                self.acknowledged(packet.message);
+            Header::Acknowledgement(channel) => {
+                self.acknowledged((channel, packet.message));
                 None
             }
-            Header::Refused(_, refusal) => self.refused(packet.message, refusal).map(Notice::Failure),
+            Header::Refused(channel, refusal) => self.refused((channel, packet.message), refusal).map(Notice::Failure),
         }
     }
 
@@ -180,10 +180,10 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
     }
 
     /// A mailbox has a packet of this packetizer.
-    fn acknowledged(&mut self, message: u32) {
-        let packetizer = &mut self.hardware.packetizer;
+    fn acknowledged(&mut self, answered: (ChannelId, u32)) {
+        let (now, packetizer) = (self.fabric.now(), &mut self.hardware.packetizer);
         let answered =
-            packetizer.answered(message, true, &mut channel_report(self.fabric, self.hardware.watched));
+            packetizer.answered(now, answered, true, &mut channel_report(self.fabric, self.hardware.watched));
         let Some((channel, parcel)) = answered else { return };
         if let Some(token) = parcel.token.filter(|_| parcel.acknowledged) {
             // The process loads the channel's status again and again: until the next load comes by, and back
@@ -196,11 +196,11 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
 
     /// A mailbox has refused a packet of this packetizer.
     #[cold]
-    fn refused(&mut self, message: u32, refusal: Refusal) -> Option<Failure> {
+    fn refused(&mut self, answered: (ChannelId, u32), refusal: Refusal) -> Option<Failure> {
+        let (now, watched) = (self.fabric.now(), self.hardware.watched);
         let packetizer = &mut self.hardware.packetizer;
         let (channel, parcel) =
-            packetizer.answered(message, false, &mut channel_report(self.fabric, self.hardware.watched))?;
-        let now = self.fabric.now();
+            packetizer.answered(now, answered, false, &mut channel_report(self.fabric, watched))?;
         let again = |refused, pause: Span| {
             Some(Post { at: now + pause, what: Posted::Small(Parcel { refused, ..parcel }) })
         };

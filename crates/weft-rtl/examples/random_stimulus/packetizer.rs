@@ -1,7 +1,9 @@
 //! Posts for a packetizer, and answers to its packets: late, refused, damaged, or none, so that it repeats
 //! and gives up. Posts are on their way through the port of the host while time-outs end; answers come in the
 //! cycles around the end of one, as far apart as their two words are on the bus. No two time-outs end in one
-//! cycle: RTL and model serve such in another order.
+//! cycle: RTL and model serve such in another order. Some of what is refused is posted again at once, by its
+//! number, while a second answer to the packet before is on its way. Interfaces are given to other domains
+//! while their channels are ongoing.
 
 use crate::{Bench, Bins};
 use std::cmp::Reverse;
@@ -47,7 +49,7 @@ struct Stimulus<'a> {
     /// repeated.
     ends: BTreeMap<ChannelId, u64>,
     repeated: BTreeMap<ChannelId, u32>,
-    seen: Bins<8>,
+    seen: Bins<11>,
 }
 
 pub(crate) fn run(bench: &mut Bench, parameters: &PacketizerParameters, end: Time) -> Result<String, String> {
@@ -118,12 +120,19 @@ impl Stimulus<'_> {
                 }
                 let mut changes = Vec::new();
                 let answered =
-                    self.packetizer.answered(message, accepted, &mut |change| changes.push(change));
+                    self.packetizer.answered(now, (channel, message), accepted, &mut |change| changes.push(change));
                 self.report(now, changes);
-                if let Some((channel, _)) = answered {
-                    self.seen.count(if accepted { "acknowledged" } else { "refused" });
-                    self.ends.remove(&channel);
-                    self.serve_waiting(now, channel.interface);
+                let Some((channel, parcel)) = answered else {
+                    if self.packetizer.parcel(channel).is_some_and(|parcel| parcel.message == message) {
+                        self.seen.count("answers to the post before");
+                    }
+                    return;
+                };
+                self.seen.count(if accepted { "acknowledged" } else { "refused" });
+                self.ends.remove(&channel);
+                self.serve_waiting(now, channel.interface);
+                if !accepted && self.bench.in_thousand(500) {
+                    self.post_parcel(now, parcel);
                 }
             }
         }
@@ -139,6 +148,12 @@ impl Stimulus<'_> {
         }
         self.messages += 1;
         let interface = self.bench.below(INTERFACES) as u16;
+        if self.bench.in_thousand(5) {
+            self.seen.count("interfaces given to another domain");
+            let domain = Pdid(100 + self.bench.below(1000) as u16);
+            self.packetizer.open(interface, domain);
+            self.bench.cross(now, Crossing::Opened { interface, domain });
+        }
         let parcel = Parcel {
             interface,
             domain: self.packetizer.domain(interface),
@@ -154,6 +169,10 @@ impl Stimulus<'_> {
             watch: false,
             class: ClassTag::default(),
         };
+        self.post_parcel(now, parcel);
+    }
+
+    fn post_parcel(&mut self, now: Time, parcel: Parcel) {
         let mut changes = Vec::new();
         let channel = self.packetizer.post(now, parcel, self.parameters, &mut |change| changes.push(change));
         self.report(now, changes);
@@ -179,6 +198,7 @@ impl Stimulus<'_> {
         self.repeated.remove(&channel);
         let came = self.port_free.max(now + Span::from_ns(100)) + self.bench.clock.cycles(words);
         self.port_free = came;
+        self.packetizer.store(channel, came, &self.parameters.clock);
         let made = self.packetizer.start(came, self.parameters).ended;
         let stored = StoredParcel { channel, parcel, came, payload: None };
         self.bench.cross(now, Crossing::Stored { parcel: stored, made });
@@ -208,7 +228,8 @@ impl Stimulus<'_> {
     }
 
     fn send(&mut self, now: Time) {
-        let Some(EnginePacket { made, channel, message, .. }) = self.made.front().copied() else { return };
+        let Some(packet) = self.made.front().copied() else { return };
+        let EnginePacket { made, channel, message, .. } = packet;
         if now < made.max(self.link_free) {
             let at = made.max(self.link_free);
             return self.at(at, Later::Send);
@@ -222,9 +243,13 @@ impl Stimulus<'_> {
             return self.at(next, Later::Send);
         }
         self.made.pop_front();
-        let parcel = self.packetizer.parcel(channel).copied().filter(|parcel| parcel.message == message);
-        let Some(parcel) = parcel else {
-            self.seen.count("answered before their repetition");
+        let Some(parcel) = self.packetizer.parcel_of(&packet, &self.parameters.clock).copied() else {
+            let is_posted_again =
+                self.packetizer.parcel(channel).is_some_and(|parcel| parcel.message == message);
+            self.seen.count(match is_posted_again {
+                false => "answered before their repetition",
+                true => "posted again before their repetition",
+            });
             return self.bench.cross(now, Crossing::Stale { channel, message });
         };
         self.seen.count("sent");
@@ -234,7 +259,9 @@ impl Stimulus<'_> {
         }
         self.bench.cross(now, Crossing::Sent { channel, message });
         let words = 2 + parcel.bytes.div_ceil(Bytes::new(16));
-        let wait = words + self.bench.below(20);
+        // The network has no place at times.
+        let most = 20;
+        let wait = words + self.bench.below(most);
         self.link_free = now + self.bench.clock.cycles(wait);
         // Some are never answered, and given up.
         if !self.bench.in_thousand(60) && !message.is_multiple_of(5000) {
@@ -246,7 +273,13 @@ impl Stimulus<'_> {
                 at = self.bench.clock.edge(end - 6) + Span::from_ns(self.bench.below(60));
             }
             let (accepted, damaged) = (!self.bench.in_thousand(60), self.bench.in_thousand(30));
-            self.at(at, Later::Answer { message, from: parcel.to, channel, accepted, damaged });
+            let answer = Later::Answer { message, from: parcel.to, channel, accepted, damaged };
+            self.at(at, answer);
+            // A copy of the packet is answered in the same way.
+            if !accepted && self.bench.in_thousand(500) {
+                let again = at + Span::from_ns(self.bench.below(400));
+                self.at(again, answer);
+            }
         }
     }
 
