@@ -35,10 +35,10 @@ module packetizer_channels #(
     output logic      [CHANNEL_BITS-1:0] clear_address,
     input  wire logic [   TIME_BITS-1:0] now,
 
-    input  wire logic                    due_valid,
-    output logic                         due_ready,
-    input  wire logic [CHANNEL_BITS-1:0] due_channel,
-    input  wire logic [   TIME_BITS-1:0] due_time,
+    // Taken at once.
+    input wire logic                    due_valid,
+    input wire logic [CHANNEL_BITS-1:0] due_channel,
+    input wire logic [   TIME_BITS-1:0] due_time,
 
     input  wire logic                    answer_valid,
     output logic                         answer_ready,
@@ -158,8 +158,8 @@ module packetizer_channels #(
   assign {waiting_post.at, waiting_post.accepted} = '0;
 
   // A post that came before an answer for its channel is before it.
-  always_ff @(posedge clk) post_waited <= post_waits && !post_taken;
   wire post_first = post_waited && waiting_post.channel == answer_channel;
+  always_ff @(posedge clk) post_waited <= post_waits && !post_taken && (post_first || answer_ready || !answer_valid);
 
   fifo #(
       .WIDTH(CHANNEL_BITS + POST_BITS + TIME_BITS),
@@ -179,7 +179,7 @@ module packetizer_channels #(
 
   // --- Cycle 1: whose turn, and the channel is read ---
 
-  logic chosen_valid, changing_valid;
+  logic chosen_valid, changing_valid, is_changed;
   input_t chosen, changing;
 
   always_comb begin
@@ -200,16 +200,16 @@ module packetizer_channels #(
       chosen = '{what: LOAD, channel: load_channel, default: '0};
       chosen_valid = load_valid && !clearing;
     end
-    // The table is written at the end of the second cycle: the same channel waits for it.
-    if (changing_valid && changing.channel == chosen.channel) chosen_valid = 1'b0;
+    // The table is written at the end of the second cycle: the same channel waits for it. Where that is written its
+    // timer does not run any more, or anew.
+    if (changing_valid && changing.channel == chosen.channel && (is_changed || !due_valid)) chosen_valid = 1'b0;
   end
 
-  assign due_ready = chosen_valid && chosen.what == DUE;
   assign answer_ready = chosen_valid && chosen.what == ANSWER;
-  assign sent_taken = chosen_valid && chosen.what == SENT;
-  assign post_taken = chosen_valid && chosen.what == POST;
-  assign clear_ready = chosen_valid && chosen.what == CLEAR;
-  assign load_ready = chosen_valid && chosen.what == LOAD;
+  assign sent_taken   = chosen_valid && chosen.what == SENT;
+  assign post_taken   = chosen_valid && chosen.what == POST;
+  assign clear_ready  = chosen_valid && chosen.what == CLEAR;
+  assign load_ready   = chosen_valid && chosen.what == LOAD;
 
   always_ff @(posedge clk) begin
     changing_valid <= chosen_valid;
@@ -220,7 +220,6 @@ module packetizer_channels #(
   // --- Cycle 2: the change ---
 
   channel_t channel, changed;
-  logic is_changed;
   wire is_of_post = channel.state == ONGOING && channel.post == changing.post;
   wire is_of_number = channel.state == ONGOING && channel.post[31:0] == changing.post[31:0];
   wire is_due = channel.state == ONGOING && channel.waits

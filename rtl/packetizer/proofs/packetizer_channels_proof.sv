@@ -45,7 +45,6 @@ module packetizer_channels_proof #(
       .clear_address,
       .now,
       .due_valid,
-      .due_ready(),
       .due_channel,
       .due_time,
       .answer_valid,

@@ -272,8 +272,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
     fn small_packet(&mut self, packet: &EnginePacket) -> Injection {
         let (now, source) = (self.fabric.now(), self.fabric.endpoint());
         let EnginePacket { made: ready, channel, message, .. } = *packet;
-        let clock = &self.parameters.packetizer.clock;
-        let Some(parcel) = self.hardware.packetizer.parcel_of(packet, clock).copied() else {
+        let Some(parcel) = self.hardware.packetizer.parcel_of(packet).copied() else {
             // It has been answered before it could be repeated.
             if let Some(packetizer) = self.hardware.packetizer_in_place() {
                 packetizer.drop_stale(channel, message, now);
