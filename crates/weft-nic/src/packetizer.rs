@@ -370,11 +370,7 @@ impl Packetizer {
 
     /// Takes back from the packets that the engine makes those whose last store comes no earlier than a
     /// repetition at `came`: it makes that before them. In the hardware both wait in one queue.
-    pub fn take_back(
-        &mut self,
-        came: Time,
-        made: &mut VecDeque<EnginePacket>,
-    ) -> VecDeque<EnginePacket> {
+    pub fn take_back(&mut self, came: Time, made: &mut VecDeque<EnginePacket>) -> VecDeque<EnginePacket> {
         let later = made.split_off(made.partition_point(|packet| packet.came < came));
         let Some(last) = later.back() else { return later };
         // What has left the queue was made before.
@@ -432,8 +428,8 @@ impl Packetizer {
         channel.retry.sent(looks_from.max(least), reliability)
     }
 
-    /// An answer has come whole at `now`. Returns what the channel held, which is free again; `None` where the
-    /// answer is to what has been answered before.
+    /// An answer has come whole at `now`. Returns what its channel held, which is free again; `None` where
+    /// the answer is to what has been answered before.
     #[inline]
     pub fn answered(
         &mut self,
@@ -801,7 +797,12 @@ mod tests {
     enum Step {
         Post(u16),
         /// To what a channel holds, or to another message.
-        Answer { interface: u16, channel: u16, off: u32, good: bool },
+        Answer {
+            interface: u16,
+            channel: u16,
+            off: u32,
+            good: bool,
+        },
         Expire(u16, u16),
     }
 

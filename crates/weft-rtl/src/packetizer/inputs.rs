@@ -367,7 +367,10 @@ impl PacketizerInputs {
         let Some(sending) = self.sending.front() else { return };
         let last = self.held[self.index(sending.channel)].map(|held| held.stored);
         let Some(sending) = self.sending.front_mut() else { return };
-        if outputs.taken {
+        if outputs.taken && sending.use_of_it == PacketUse::Dropped && outputs.valid == 0 {
+            // It is withdrawn meanwhile.
+            self.sending.pop_front();
+        } else if outputs.taken {
             let word = sending.words.pop_front().unwrap_or_default();
             if sending.use_of_it == PacketUse::Sent {
                 outputs.expected = Some((word, sending.words.is_empty()));
