@@ -459,6 +459,29 @@ async def answers_to_the_post_before(dut):
 
 
 @cocotb.test()
+async def a_time_out_behind_one_that_is_answered(dut):
+    """Catches a repetition that is late where a time-out ends a cycle before it, as that is answered."""
+    setup = Setup(dut, 13)
+    await setup.start()
+    for early in range(3):
+        first, second = setup.packet(1, 0, 0), setup.packet(2, 0, 0)
+        setup.post(first)
+        await setup.sent()
+        # The second wait is twice as long: both end side by side.
+        ends = (await setup.sent(TIMEOUT + 60))[0] + 2 * TIMEOUT
+        async for cycle in setup.bench.cycles(2 * TIMEOUT + 60):
+            if cycle == ends + 1 - TIMEOUT - ENGINE - 3:
+                setup.post(second)
+            if cycle == ends - 7 - early:
+                setup.answer(first)
+        assert setup.state[1 * CHANNELS] == ACKNOWLEDGED
+        assert [cycle for cycle, _ in setup.sink.packets] == [ends + 1 - TIMEOUT, ends + 1 + ENGINE]
+        setup.sink.packets.clear()
+        setup.answer(second)
+        await setup.settle(10)
+
+
+@cocotb.test()
 async def bad_stores_change_nothing(dut):
     """Catches a packet that is made of a store that starts none; and what our own drivers would not see."""
     setup = Setup(dut, 8)
