@@ -111,7 +111,7 @@ module timers #(
   logic [CHANNEL_BITS-1:0] late_channel;
   logic [TIME_BITS-1:0] late_time;
 
-  // The table takes it at once, but for a change of the same channel that is under way.
+  // One that is not taken at once comes in the next cycle, before another.
   assign due_valid = late_valid || is_soon;
   assign due_channel = late_valid ? late_channel : soon_place.channel;
   assign due_time = late_valid ? late_time : soon;

@@ -102,6 +102,10 @@ module packetizer
   localparam int ChannelBits = $clog2(INTERFACES * CHANNELS);
   // Time is counted in cycles, modulo more than any wait.
   localparam int TimeBits = 28;
+  // A post by the number of its message, below the count of posts to its channel: a message that was refused is posted
+  // again by its number, and packets of the post before may be in the queues.
+  localparam int CountBits = 3;
+  localparam int PostBits = CountBits + 32;
 
   if (DATA_WIDTH != 128 && DATA_WIDTH != 512) $fatal(1, "buses of %0d bits, not 128 or 512", DATA_WIDTH);
   if (CHANNELS != 4) $fatal(1, "a page has places for 4 channels, not %0d", CHANNELS);
@@ -118,6 +122,7 @@ module packetizer
 
   logic post_valid, post_ready;
   logic [ChannelBits-1:0] post_channel;
+  logic [  CountBits-1:0] post_count;
   logic clear_valid, clear_ready;
   logic [ChannelBits-1:0] clear_channel;
   logic load_valid, load_ready, loaded;
@@ -130,13 +135,14 @@ module packetizer
 
   logic sent_valid, sent_ready;
   logic [ChannelBits-1:0] sent_channel;
-  logic [31:0] sent_number;
+  logic [PostBits-1:0] sent_post;
+  wire [31:0] sent_number = sent_post[31:0];
   assign offered_number = sent_number;
 
   // A packet that waits for the network is withdrawn when its channel is answered.
   wire left_valid = change_valid && change_state > 3'd1;
 
-  logic due_valid, due_ready;
+  logic due_valid;
   logic [ChannelBits-1:0] due_channel;
   logic [TimeBits-1:0] due_time;
   logic [ChannelBits-1:0] scanned_channel;
@@ -145,19 +151,19 @@ module packetizer
 
   logic repeat_valid, start_ready;
   logic [ChannelBits-1:0] repeat_channel;
-  logic [31:0] repeat_number;
+  logic [PostBits-1:0] repeat_post;
   logic channels_take_post;
+  wire [PostBits-1:0] post = {post_count, number};
 
   logic made_valid, made_ready;
   logic [ChannelBits-1:0] made_channel;
-  logic [31:0] made_number;
+  logic [PostBits-1:0] made_post;
 
   logic [ChannelBits-1:0] looked_up_channel;
   logic looked_up, looked_up_ongoing;
-  logic [31:0] looked_up_number;
+  logic [PostBits-1:0] looked_up_post;
   logic prepared, taken, begun;
   header_t descriptor, header;
-  logic [15:0] pdid;
   // All words of a channel lie side by side where the bus has as many.
   localparam int Lanes = DATA_WIDTH / 128;
   logic [$clog2(INTERFACES * CHANNELS * SmallWords / Lanes)-1:0] payload_address;
@@ -172,7 +178,8 @@ module packetizer
   packetizer_pages #(
       .DATA_WIDTH(DATA_WIDTH),
       .INTERFACES(INTERFACES),
-      .CHANNELS  (CHANNELS)
+      .CHANNELS  (CHANNELS),
+      .COUNT_BITS(CountBits)
   ) pages (
       .clk,
       .reset,
@@ -210,6 +217,7 @@ module packetizer
       .post_valid,
       .post_ready,
       .post_channel,
+      .post_count,
       .clear_valid,
       .clear_ready,
       .clear_channel,
@@ -220,13 +228,13 @@ module packetizer
       .loaded_state,
       .looked_up_channel,
       .descriptor,
-      .pdid,
       .payload_address,
       .payload
   );
 
   packetizer_engine #(
       .CHANNEL_BITS(ChannelBits),
+      .POST_BITS(PostBits),
       .ENGINE(ENGINE)
   ) engine (
       .clk,
@@ -234,15 +242,16 @@ module packetizer
       .start_valid  (repeat_valid || (post_valid && post_ready)),
       .start_ready,
       .start_channel(repeat_valid ? repeat_channel : post_channel),
-      .start_number (repeat_valid ? repeat_number : number),
+      .start_post   (repeat_valid ? repeat_post : post),
       .made_valid,
       .made_ready,
       .made_channel,
-      .made_number
+      .made_post
   );
 
   packetizer_prepare #(
-      .CHANNEL_BITS(ChannelBits)
+      .CHANNEL_BITS(ChannelBits),
+      .POST_BITS(PostBits)
   ) prepare (
       .clk,
       .reset,
@@ -250,13 +259,12 @@ module packetizer
       .made_valid,
       .made_ready,
       .made_channel,
-      .made_number,
+      .made_post,
       .looked_up_channel,
       .looked_up,
       .looked_up_ongoing,
-      .looked_up_number,
+      .looked_up_post,
       .descriptor,
-      .pdid,
       .left_valid,
       .left_channel(change_channel),
       .begun,
@@ -264,7 +272,7 @@ module packetizer
       .taken,
       .header,
       .channel(sent_channel),
-      .number(sent_number)
+      .post(sent_post)
   );
 
   if (DATA_WIDTH == 128) begin : g_words
@@ -355,6 +363,7 @@ module packetizer
 
   packetizer_channels #(
       .CHANNEL_BITS(ChannelBits),
+      .POST_BITS(PostBits),
       .TIME_BITS(TimeBits),
       .TIMEOUT(TIMEOUT),
       .LONGEST_TIMEOUT(LONGEST_TIMEOUT),
@@ -366,7 +375,6 @@ module packetizer
       .clear_address,
       .now,
       .due_valid,
-      .due_ready,
       .due_channel,
       .due_time,
       .answer_valid,
@@ -377,11 +385,11 @@ module packetizer
       .sent_valid,
       .sent_ready,
       .sent_channel,
-      .sent_number,
-      .post_valid (post_valid && post_ready),
-      .post_ready (channels_take_post),
+      .sent_post,
+      .post_valid(post_valid && post_ready),
+      .post_ready(channels_take_post),
       .post_channel,
-      .post_number(number),
+      .post,
       .clear_valid,
       .clear_ready,
       .clear_channel,
@@ -392,10 +400,10 @@ module packetizer
       .loaded_state,
       .repeat_valid,
       .repeat_channel,
-      .repeat_number,
+      .repeat_post,
       .looked_up_channel,
       .looked_up_ongoing,
-      .looked_up_number,
+      .looked_up_post,
       .scanned_channel,
       .scanned_waits,
       .scanned_deadline,
@@ -415,7 +423,7 @@ module packetizer
       .scanned_waits,
       .scanned_deadline,
       .due_valid,
-      .due_ready,
+      .due_ready(1'b1),
       .due_channel,
       .due_time
   );

@@ -9,7 +9,7 @@
 //
 //   what      in state                       to                            and
 //   post      any but ongoing               ongoing
-//   sent      ongoing, of this number        ongoing                       the timer runs
+//   sent      ongoing, of this post          ongoing                       the timer runs
 //   answer    ongoing, of this number        acknowledged, or negatively   the timer stands
 //   due       ongoing, the timer has run off ongoing                       a repeat is started
 //             … for the last time            timed out
@@ -20,6 +20,8 @@
 
 module packetizer_channels #(
     parameter int CHANNEL_BITS = 8,
+    // A post: the number of its message, and above it the count of posts to its channel.
+    parameter int POST_BITS = 35,
     parameter int TIME_BITS = 28,
     parameter int TIMEOUT = 7500,
     parameter int LONGEST_TIMEOUT = 150_000,
@@ -33,10 +35,10 @@ module packetizer_channels #(
     output logic      [CHANNEL_BITS-1:0] clear_address,
     input  wire logic [   TIME_BITS-1:0] now,
 
-    input  wire logic                    due_valid,
-    output logic                         due_ready,
-    input  wire logic [CHANNEL_BITS-1:0] due_channel,
-    input  wire logic [   TIME_BITS-1:0] due_time,
+    // Taken at once.
+    input wire logic                    due_valid,
+    input wire logic [CHANNEL_BITS-1:0] due_channel,
+    input wire logic [   TIME_BITS-1:0] due_time,
 
     input  wire logic                    answer_valid,
     output logic                         answer_ready,
@@ -47,12 +49,12 @@ module packetizer_channels #(
     input  wire logic                    sent_valid,
     output logic                         sent_ready,
     input  wire logic [CHANNEL_BITS-1:0] sent_channel,
-    input  wire logic [            31:0] sent_number,
+    input  wire logic [   POST_BITS-1:0] sent_post,
 
     input  wire logic                    post_valid,
     output logic                         post_ready,
     input  wire logic [CHANNEL_BITS-1:0] post_channel,
-    input  wire logic [            31:0] post_number,
+    input  wire logic [   POST_BITS-1:0] post,
 
     input  wire logic                    clear_valid,
     output logic                         clear_ready,
@@ -66,12 +68,12 @@ module packetizer_channels #(
 
     output logic                    repeat_valid,
     output logic [CHANNEL_BITS-1:0] repeat_channel,
-    output logic [            31:0] repeat_number,
+    output logic [   POST_BITS-1:0] repeat_post,
 
     // What transmit and the timers look up: there one cycle later.
     input  wire logic [CHANNEL_BITS-1:0] looked_up_channel,
     output logic                         looked_up_ongoing,
-    output logic      [            31:0] looked_up_number,
+    output logic      [   POST_BITS-1:0] looked_up_post,
     input  wire logic [CHANNEL_BITS-1:0] scanned_channel,
     output logic                         scanned_waits,
     output logic      [   TIME_BITS-1:0] scanned_deadline,
@@ -99,7 +101,7 @@ module packetizer_channels #(
     logic                 waits;
     logic [4:0]           repeats;
     logic [TIME_BITS-1:0] deadline;
-    logic [31:0]          number;
+    logic [POST_BITS-1:0] post;
   } channel_t;
 
   typedef enum logic [2:0] {
@@ -114,7 +116,8 @@ module packetizer_channels #(
   typedef struct packed {
     what_t                   what;
     logic [CHANNEL_BITS-1:0] channel;
-    logic [31:0]             number;
+    // Of ANSWER the number of a message.
+    logic [POST_BITS-1:0]    post;
     // Of DUE and SENT the time.
     logic [TIME_BITS-1:0]    at;
     logic                    accepted;
@@ -135,51 +138,61 @@ module packetizer_channels #(
 
   // --- Posts and sent packets wait here for their turn ---
 
-  logic post_waits, post_taken, sent_waits, sent_taken;
+  logic post_waits, post_waited, post_taken, sent_waits, sent_taken;
   input_t waiting_post, waiting_sent;
 
   fifo #(
-      .WIDTH(CHANNEL_BITS + 32),
+      .WIDTH(CHANNEL_BITS + POST_BITS),
       .DEPTH(4)
   ) posts (
       .clk,
       .reset,
       .in_valid (post_valid),
       .in_ready (post_ready),
-      .in_data  ({post_channel, post_number}),
+      .in_data  ({post_channel, post}),
       .out_valid(post_waits),
       .out_ready(post_taken),
-      .out_data ({waiting_post.channel, waiting_post.number})
+      .out_data ({waiting_post.channel, waiting_post.post})
   );
   assign waiting_post.what = POST;
   assign {waiting_post.at, waiting_post.accepted} = '0;
 
+  // A post that came before an answer for its channel is before it.
+  wire post_first = post_waited && waiting_post.channel == answer_channel;
+  always_ff @(posedge clk) post_waited <= post_waits && !post_taken && (post_first || answer_ready || !answer_valid);
+
   fifo #(
-      .WIDTH(CHANNEL_BITS + 32 + TIME_BITS),
+      .WIDTH(CHANNEL_BITS + POST_BITS + TIME_BITS),
       .DEPTH(4)
   ) sents (
       .clk,
       .reset,
       .in_valid (sent_valid),
       .in_ready (sent_ready),
-      .in_data  ({sent_channel, sent_number, now}),
+      .in_data  ({sent_channel, sent_post, now}),
       .out_valid(sent_waits),
       .out_ready(sent_taken),
-      .out_data ({waiting_sent.channel, waiting_sent.number, waiting_sent.at})
+      .out_data ({waiting_sent.channel, waiting_sent.post, waiting_sent.at})
   );
   assign waiting_sent.what = SENT;
   assign waiting_sent.accepted = 1'b0;
 
   // --- Cycle 1: whose turn, and the channel is read ---
 
-  logic chosen_valid, changing_valid;
+  logic chosen_valid, changing_valid, is_changed;
   input_t chosen, changing;
 
   always_comb begin
     chosen_valid = !clearing;
     if (due_valid) chosen = '{what: DUE, channel: due_channel, at: due_time, default: '0};
-    else if (answer_valid)
-      chosen = '{what: ANSWER, channel: answer_channel, number: answer_number, at: '0, accepted: answer_accepted};
+    else if (answer_valid && !post_first)
+      chosen = '{
+          what: ANSWER,
+          channel: answer_channel,
+          post: POST_BITS'(answer_number),
+          at: '0,
+          accepted: answer_accepted
+      };
     else if (sent_waits) chosen = waiting_sent;
     else if (post_waits) chosen = waiting_post;
     else if (clear_valid) chosen = '{what: CLEAR, channel: clear_channel, default: '0};
@@ -187,16 +200,16 @@ module packetizer_channels #(
       chosen = '{what: LOAD, channel: load_channel, default: '0};
       chosen_valid = load_valid && !clearing;
     end
-    // The table is written at the end of the second cycle: the same channel waits for it.
-    if (changing_valid && changing.channel == chosen.channel) chosen_valid = 1'b0;
+    // The table is written at the end of the second cycle: the same channel waits for it. Where that is written its
+    // timer does not run any more, or anew.
+    if (changing_valid && changing.channel == chosen.channel && (is_changed || !due_valid)) chosen_valid = 1'b0;
   end
 
-  assign due_ready = chosen_valid && chosen.what == DUE;
   assign answer_ready = chosen_valid && chosen.what == ANSWER;
-  assign sent_taken = chosen_valid && chosen.what == SENT;
-  assign post_taken = chosen_valid && chosen.what == POST;
-  assign clear_ready = chosen_valid && chosen.what == CLEAR;
-  assign load_ready = chosen_valid && chosen.what == LOAD;
+  assign sent_taken   = chosen_valid && chosen.what == SENT;
+  assign post_taken   = chosen_valid && chosen.what == POST;
+  assign clear_ready  = chosen_valid && chosen.what == CLEAR;
+  assign load_ready   = chosen_valid && chosen.what == LOAD;
 
   always_ff @(posedge clk) begin
     changing_valid <= chosen_valid;
@@ -207,8 +220,8 @@ module packetizer_channels #(
   // --- Cycle 2: the change ---
 
   channel_t channel, changed;
-  logic is_changed;
-  wire is_of_number = channel.state == ONGOING && channel.number == changing.number;
+  wire is_of_post = channel.state == ONGOING && channel.post == changing.post;
+  wire is_of_number = channel.state == ONGOING && channel.post[31:0] == changing.post[31:0];
   wire is_due = channel.state == ONGOING && channel.waits
       && TIME_BITS'(changing.at - channel.deadline) < TIME_BITS'(MostLate);
 
@@ -220,10 +233,10 @@ module packetizer_channels #(
       POST:
       if (channel.state != ONGOING) begin
         is_changed = 1'b1;
-        changed = '{state: ONGOING, number: changing.number, default: '0};
+        changed = '{state: ONGOING, post: changing.post, default: '0};
       end
       SENT:
-      if (is_of_number) begin
+      if (is_of_post) begin
         is_changed = 1'b1;
         changed.waits = 1'b1;
         changed.deadline = changing.at + Timeouts[channel.repeats];
@@ -253,7 +266,7 @@ module packetizer_channels #(
   end
 
   assign repeat_channel = changing.channel;
-  assign repeat_number = channel.number;
+  assign repeat_post = channel.post;
   assign loaded = changing_valid && changing.what == LOAD;
   assign loaded_state = channel.state;
   assign change_valid = changing_valid && is_changed && changed.state != channel.state;
@@ -280,15 +293,15 @@ module packetizer_channels #(
   );
 
   ram #(
-      .WIDTH(33),
+      .WIDTH(1 + POST_BITS),
       .DEPTH(Channels)
   ) for_transmit (
       .clk,
       .write,
       .write_address,
-      .write_data({written.state == ONGOING, written.number}),
+      .write_data({written.state == ONGOING, written.post}),
       .read_address(looked_up_channel),
-      .read_data({looked_up_ongoing, looked_up_number})
+      .read_data({looked_up_ongoing, looked_up_post})
   );
 
   ram #(

@@ -3,7 +3,8 @@
 //   offset in the page of an interface        what
 //   c·256 + 0 … 63    w    payload of channel c, first byte first
 //   c·256 + 64        w    descriptor of channel c: a header whose PDID and source do not count. It starts the engine.
-//                          The packet is a request of a read where its kind is, and else a small message
+//                          The packet is a request of a read where its kind is, and else a small message. It has the
+//                          PDID that the interface has now, however late it is made or repeated
 //   0x800             r    the states of the channels, a byte each
 //   0x900 + c·16      w    channel c, refused or timed out, is idle again
 //   and of 2^18 + page, which is the system's
@@ -23,6 +24,7 @@ module packetizer_pages
     parameter  int DATA_WIDTH    = 128,
     parameter  int INTERFACES    = 64,
     parameter  int CHANNELS      = 4,
+    parameter  int COUNT_BITS    = 3,
     localparam int InterfaceBits = $clog2(INTERFACES),
     localparam int ChannelBits   = $clog2(INTERFACES * CHANNELS),
     localparam int Lanes         = DATA_WIDTH / 128,
@@ -67,6 +69,8 @@ module packetizer_pages
     output logic                        post_valid,
     input  wire logic                   post_ready,
     output logic      [ChannelBits-1:0] post_channel,
+    // Posts to the channel before, modulo.
+    output logic      [ COUNT_BITS-1:0] post_count,
     output logic                        clear_valid,
     input  wire logic                   clear_ready,
     output logic      [ChannelBits-1:0] clear_channel,
@@ -79,7 +83,6 @@ module packetizer_pages
     // What transmit looks up: there one cycle later.
     input  wire logic [ChannelBits-1:0] looked_up_channel,
     output header_t                     descriptor,
-    output logic      [           15:0] pdid,
     input  wire logic [PayloadBits-1:0] payload_address,
     output logic      [ DATA_WIDTH-1:0] payload
 );
@@ -157,6 +160,23 @@ module packetizer_pages
       .read_data(payload)
   );
 
+  logic [15:0] pdids[INTERFACES];
+  logic [COUNT_BITS-1:0] counts[INTERFACES*CHANNELS];
+  header_t posted;
+  assign post_count = counts[post_channel];
+
+  always_comb begin
+    posted = stored;
+    posted.pdid = pdids[page];
+  end
+
+  always_ff @(posedge clk) begin
+    if (clearing || taken && is_pdid)
+      pdids[clearing?clear_address[ChannelBits-1-:InterfaceBits] : page] <= clearing ? '0 : wdata[15:0];
+    if (clearing || taken && is_descriptor)
+      counts[clearing?clear_address : post_channel] <= clearing ? '0 : post_count + 1'b1;
+  end
+
   ram #(
       .WIDTH(128),
       .DEPTH(INTERFACES * CHANNELS)
@@ -164,18 +184,10 @@ module packetizer_pages
       .clk,
       .write(taken && is_descriptor),
       .write_address(post_channel),
-      .write_data(wdata),
+      .write_data(posted),
       .read_address(looked_up_channel),
       .read_data(descriptor)
   );
-
-  logic [15:0] pdids[INTERFACES];
-
-  always_ff @(posedge clk) begin
-    if (clearing || taken && is_pdid)
-      pdids[clearing?clear_address[ChannelBits-1-:InterfaceBits] : page] <= clearing ? '0 : wdata[15:0];
-    pdid <= pdids[looked_up_channel[ChannelBits-1-:InterfaceBits]];
-  end
 
   // --- Loads: the states of a page's channels, one after the other ---
 

@@ -10,7 +10,8 @@
 module packetizer_prepare
   import exanet::*;
 #(
-    parameter int CHANNEL_BITS = 8
+    parameter int CHANNEL_BITS = 8,
+    parameter int POST_BITS = 35
 ) (
     input wire logic clk,
     input wire logic reset,
@@ -20,15 +21,14 @@ module packetizer_prepare
     input  wire logic                    made_valid,
     output logic                         made_ready,
     input  wire logic [CHANNEL_BITS-1:0] made_channel,
-    input  wire logic [            31:0] made_number,
+    input  wire logic [   POST_BITS-1:0] made_post,
 
-    // The channel, its descriptor and its PDID: there one cycle later, beside `looked_up`.
+    // The channel and its descriptor: there one cycle later, beside `looked_up`.
     output logic         [CHANNEL_BITS-1:0] looked_up_channel,
     output logic                            looked_up,
     input  wire logic                       looked_up_ongoing,
-    input  wire logic    [            31:0] looked_up_number,
+    input  wire logic    [   POST_BITS-1:0] looked_up_post,
     input  wire header_t                    descriptor,
-    input  wire logic    [            15:0] pdid,
 
     // A channel is answered or given up.
     input wire logic                    left_valid,
@@ -40,7 +40,7 @@ module packetizer_prepare
     input  wire logic                    taken,
     output header_t                      header,
     output logic      [CHANNEL_BITS-1:0] channel,
-    output logic      [            31:0] number
+    output logic      [   POST_BITS-1:0] post
 );
   typedef enum logic {
     WAIT,
@@ -51,12 +51,12 @@ module packetizer_prepare
   // The channel has been left in the cycle of its look-up, which does not show that.
   logic has_left;
   logic [CHANNEL_BITS-1:0] next_channel;
-  logic [31:0] next_number;
+  logic [POST_BITS-1:0] next_post;
 
   assign made_ready = state == WAIT && (!prepared || taken);
   assign looked_up_channel = made_channel;
   assign looked_up = state == LOOK_UP;
-  wire is_due = looked_up_ongoing && looked_up_number == next_number && !has_left
+  wire is_due = looked_up_ongoing && looked_up_post == next_post && !has_left
       && !(left_valid && left_channel == next_channel);
   wire is_withdrawn = !begun && left_valid && left_channel == channel;
 
@@ -67,16 +67,15 @@ module packetizer_prepare
       if (made_valid && made_ready) begin
         state <= LOOK_UP;
         next_channel <= made_channel;
-        next_number <= made_number;
+        next_post <= made_post;
         has_left <= left_valid && left_channel == made_channel;
       end
       default: begin
         state <= WAIT;
         prepared <= is_due;
         channel <= next_channel;
-        number <= next_number;
+        post <= next_post;
         header <= descriptor;
-        header.pdid <= pdid;
         header.kind <= posted_kind(descriptor.kind);
         header.source <= node;
       end

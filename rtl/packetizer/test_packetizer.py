@@ -395,6 +395,93 @@ async def a_repeat_that_is_answered_in_time_is_not_sent(dut):
 
 
 @cocotb.test()
+async def a_packet_has_the_domain_of_its_post(dut):
+    """Catches a repetition, or a packet that waits, with the PDID of an interface's next owner."""
+    setup = Setup(dut, 11)
+    await setup.start()
+    packets = [setup.packet(7, channel, 32) for channel in range(2)]
+    setup.sink.busy = 1.0
+    for packet in packets:
+        setup.post(packet)
+    await setup.settle(100)
+    setup.stores.store(SYSTEM | 7 << 12, 900)
+    packets.append(setup.packet(7, 2, 16, domain=900))
+    setup.post(packets[-1])
+    await setup.settle(100)
+    setup.sink.busy = 0.0
+    for packet in [*packets, *packets]:
+        assert (await setup.sent(TIMEOUT + 60))[1] == packet.words()
+
+
+@cocotb.test()
+async def answers_to_the_post_before(dut):
+    """Catches an answer that comes before the descriptor and answers its post, one behind it that does not,
+    and a packet of the post before that goes for the next one: a message is posted again by its number."""
+    setup = Setup(dut, 12)
+    await setup.start()
+    packet = setup.packet(4, 2, 0)
+    # Cycles from the end of the answer to the descriptor.
+    for later, state in [(0, ONGOING), (1, ONGOING), (-1, NEGATIVE), (-2, NEGATIVE)]:
+        setup.post(packet)
+        await setup.sent()
+        setup.answer(packet, exanet.REFUSED_DAMAGED)
+        await setup.settle(10)
+        assert (await setup.states(4))[2] == NEGATIVE
+        begin = setup.bench.cycle + 10
+        async for cycle in setup.bench.cycles(40):
+            if cycle == begin:
+                setup.answer(packet, exanet.REFUSED_DAMAGED)
+            if cycle == begin + 1 + later:
+                setup.post(packet)
+        assert (await setup.states(4))[2] == state, later
+        if state == ONGOING:
+            assert (await setup.sent())[1] == packet.words()
+            setup.answer(packet)
+            await setup.settle(10)
+    # The repetition waits behind another packet until its message has been refused and is posted again.
+    first = setup.packet(4, 3, 64)
+    setup.post(packet)
+    await setup.sent()
+    setup.sink.busy = 1.0
+    setup.post(first)
+    async for _ in setup.bench.cycles(TIMEOUT + 60):
+        pass
+    setup.answer(packet, exanet.REFUSED_DAMAGED)
+    await setup.settle(10)
+    setup.post(packet)
+    await setup.settle(60)
+    setup.sink.busy = 0.0
+    assert [(await setup.sent())[1] for _ in range(2)] == [first.words(), packet.words()]
+    setup.answer(packet)
+    async for _ in setup.bench.cycles(60):
+        pass
+    assert not setup.sink.packets
+
+
+@cocotb.test()
+async def a_time_out_behind_one_that_is_answered(dut):
+    """Catches a repetition that is late where a time-out ends a cycle before it, as that is answered."""
+    setup = Setup(dut, 13)
+    await setup.start()
+    for early in range(3):
+        first, second = setup.packet(1, 0, 0), setup.packet(2, 0, 0)
+        setup.post(first)
+        await setup.sent()
+        # The second wait is twice as long: both end side by side.
+        ends = (await setup.sent(TIMEOUT + 60))[0] + 2 * TIMEOUT
+        async for cycle in setup.bench.cycles(2 * TIMEOUT + 60):
+            if cycle == ends + 1 - TIMEOUT - ENGINE - 3:
+                setup.post(second)
+            if cycle == ends - 7 - early:
+                setup.answer(first)
+        assert setup.state[1 * CHANNELS] == ACKNOWLEDGED
+        assert [cycle for cycle, _ in setup.sink.packets] == [ends + 1 - TIMEOUT, ends + 1 + ENGINE]
+        setup.sink.packets.clear()
+        setup.answer(second)
+        await setup.settle(10)
+
+
+@cocotb.test()
 async def bad_stores_change_nothing(dut):
     """Catches a packet that is made of a store that starts none; and what our own drivers would not see."""
     setup = Setup(dut, 8)

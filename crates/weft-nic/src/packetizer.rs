@@ -17,6 +17,10 @@
 //! channel is busy until the packet is acknowledged, refused, or given up; the process sees its state in
 //! the page. A process whose channels are all busy waits: nothing is lost.
 //!
+//! A library that posts a refused message again does so by its number, by which the receiver tells a copy.
+//! So an answer may be to a packet of the post before. It answers the channel once the descriptor has been
+//! stored anew, and nothing before that. Packets of the post before that have not gone by then do not go.
+//!
 //! # Source
 //! FORTH-ICS / TR-488 §4.4. States and numbers of interfaces and channels are the text's; the inputs and
 //! what happens on those that the text does not name are ours. §5.1 has messages of up to 64 bytes; §5.2.1
@@ -29,6 +33,7 @@
 
 use crate::block::{Block, block};
 use crate::gvas::Pdid;
+use crate::ports::SmallAnswer;
 use crate::reliability::{Expiry, ReliabilityParameters, Retry, not_shorter};
 use crate::server::{Server, Service};
 use crate::transition::InvalidTransition;
@@ -218,7 +223,7 @@ pub struct Parcel {
 /// A packet that the engine makes, known ahead of time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct EnginePacket {
-    /// The time from which on no repetition comes before it: that of its last store, or of the look at its
+    /// The time from which on no repetition comes before it: the edge of its last store, or the look at its
     /// timer.
     pub came: Time,
     /// The time at which it is made.
@@ -233,6 +238,8 @@ pub struct EnginePacket {
 struct Channel {
     state: ChannelState,
     parcel: Option<Parcel>,
+    /// The edge at which the descriptor of the parcel comes: an answer before is to another post.
+    stored: Time,
     retry: Retry,
 }
 
@@ -251,8 +258,8 @@ pub struct Packetizer {
     /// Pages in use; others take no memory.
     interfaces: Vec<VirtualInterface>,
     engine: Server,
-    /// The ongoing packets by message, ascending.
-    ongoing: Vec<(u32, ChannelId)>,
+    /// Ongoing packets, over all pages.
+    ongoing: usize,
     /// Parcels that wait for a channel, over all pages.
     waiting: usize,
 }
@@ -325,15 +332,15 @@ impl Packetizer {
         let channel = &mut self.interfaces[usize::from(id.interface)].channels[usize::from(id.channel)];
         channel.take(id, ChannelInput::Post, report).expect("only free channels are taken");
         channel.parcel = Some(parcel);
-        let entry = (parcel.message, id);
-        match self.ongoing.last() {
-            Some(last) if last.0 > parcel.message => {
-                let place = self.ongoing.partition_point(|other| other.0 < parcel.message);
-                self.ongoing.insert(place, entry);
-            }
-            _ => self.ongoing.push(entry),
-        }
+        self.ongoing += 1;
         id
+    }
+
+    /// The last store of a post to a channel comes at an edge.
+    #[inline]
+    pub fn store(&mut self, id: ChannelId, edge: Time) {
+        let channel = &mut self.interfaces[usize::from(id.interface)].channels[usize::from(id.channel)];
+        channel.stored = edge;
     }
 
     /// The last store to a channel has come at `came`: the engine makes its packet.
@@ -363,21 +370,15 @@ impl Packetizer {
 
     /// Takes back from the packets that the engine makes those whose last store comes no earlier than a
     /// repetition at `came`: it makes that before them. In the hardware both wait in one queue.
-    pub fn take_back(
-        &mut self,
-        came: Time,
-        made: &mut VecDeque<EnginePacket>,
-        clock: &Clock,
-    ) -> VecDeque<EnginePacket> {
-        let edge = |packet: &EnginePacket| clock.edge_at_or_after(packet.came);
-        let later = made.split_off(made.partition_point(|packet| edge(packet) < came));
+    pub fn take_back(&mut self, came: Time, made: &mut VecDeque<EnginePacket>) -> VecDeque<EnginePacket> {
+        let later = made.split_off(made.partition_point(|packet| packet.came < came));
         let Some(last) = later.back() else { return later };
         // What has left the queue was made before.
         let free = made.back().map_or(Time::ZERO, |packet| packet.made);
         let mut given = Span::ZERO;
         let mut began = free;
         for packet in &later {
-            given = given.saturating_add(packet.made - began.max(edge(packet)));
+            given = given.saturating_add(packet.made - began.max(packet.came));
             began = packet.made;
         }
         debug_assert_eq!(self.engine.free(), last.made);
@@ -388,6 +389,13 @@ impl Packetizer {
     /// The time in which the engine has worked.
     pub(crate) fn worked(&self) -> Span {
         self.engine.worked()
+    }
+
+    /// The parcel of a packet that the engine has made; `None` where its post has been answered.
+    #[inline]
+    pub fn parcel_of(&self, packet: &EnginePacket) -> Option<&Parcel> {
+        let channel = self.channel(packet.channel)?;
+        channel.parcel.as_ref().filter(|_| packet.came >= channel.stored)
     }
 
     /// The parcel that a channel holds.
@@ -420,26 +428,30 @@ impl Packetizer {
         channel.retry.sent(looks_from.max(least), reliability)
     }
 
-    /// An answer to `message` has come. Returns the channel, free again, with what it held; `None` where
+    /// An answer has come whole at `now`. Returns what its channel held, which is free again; `None` where
     /// the answer is to what has been answered before.
     #[inline]
     pub fn answered(
         &mut self,
-        message: u32,
-        accepted: bool,
+        now: Time,
+        answer: &SmallAnswer,
         report: &mut impl FnMut(ChannelChange),
-    ) -> Option<(ChannelId, Parcel)> {
+    ) -> Option<Parcel> {
+        let id = answer.channel;
+        let channel = self.channel_mut(id)?;
+        if now <= channel.stored {
+            return None;
+        }
+        let parcel = channel.parcel.take_if(|parcel| parcel.message == answer.message)?;
+        let accepted = answer.refusal.is_none();
         let input = if accepted { ChannelInput::Acknowledge } else { ChannelInput::Refuse };
-        let place = self.ongoing.binary_search_by_key(&message, |entry| entry.0).ok()?;
-        let id = self.ongoing.remove(place).1;
-        let channel = &mut self.interfaces[usize::from(id.interface)].channels[usize::from(id.channel)];
-        channel.take(id, input, report).expect("a packet in the list of ongoing ones is ongoing");
+        channel.take(id, input, report).expect("a channel with a parcel is ongoing");
         channel.retry.settled();
-        let parcel = channel.parcel.take()?;
         if !accepted {
             channel.take(id, ChannelInput::Clear, report).expect("a refused packet is cleared once");
         }
-        Some((id, parcel))
+        self.ongoing -= 1;
+        Some(parcel)
     }
 
     /// The timer of a channel has fired. [`Expiry::GiveUp`] comes with what the channel held; it is free
@@ -485,7 +497,7 @@ impl Packetizer {
                 channel.take(id, ChannelInput::GiveUp, report).expect(WAITS);
                 channel.take(id, ChannelInput::Clear, report).expect("a packet is given up once");
                 let parcel = channel.parcel.take();
-                self.ongoing.retain(|entry| entry.1 != id);
+                self.ongoing -= 1;
                 parcel
             }
         }
@@ -518,13 +530,15 @@ impl Packetizer {
 
     /// The parcels that are not done: in channels, and such that wait for one.
     pub fn parcels(&self) -> impl Iterator<Item = &Parcel> {
-        let ongoing = self.ongoing.iter().filter_map(|(_, id)| self.parcel(*id));
-        ongoing.chain(self.interfaces.iter().flat_map(|page| page.waiting.iter().map(|(_, parcel)| parcel)))
+        self.interfaces.iter().flat_map(|page| {
+            let ongoing = page.channels.iter().filter_map(|channel| channel.parcel.as_ref());
+            ongoing.chain(page.waiting.iter().map(|(_, parcel)| parcel))
+        })
     }
 
     /// Parcels in channels and such that wait for one.
     pub fn unfinished(&self) -> usize {
-        self.ongoing.len() + self.waiting
+        self.ongoing + self.waiting
     }
 }
 
@@ -570,6 +584,7 @@ impl Channel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mailbox::Refusal;
     use proptest::prelude::*;
 
     fn parameters() -> PacketizerParameters {
@@ -610,6 +625,10 @@ mod tests {
         }
     }
 
+    fn answer(channel: ChannelId, message: u32) -> SmallAnswer {
+        SmallAnswer { from: EndpointId(1), message, channel, refusal: None, damaged: false }
+    }
+
     fn of(interface: u16, message: u32) -> Parcel {
         Parcel { interface, ..parcel(message) }
     }
@@ -645,7 +664,7 @@ mod tests {
     }
 
     /// Catches a repetition that waits for posts which come to the engine behind it, goes before one that
-    /// came first, or gives the engine time that it has not; edges and times between them.
+    /// came first, or gives the engine time that it has not.
     #[test]
     fn a_repetition_comes_before_posts_that_are_on_their_way() {
         let (p, mut packetizer, mut made) = (parameters(), Packetizer::default(), VecDeque::new());
@@ -654,17 +673,15 @@ mod tests {
             let channel = ChannelId { interface: 0, channel: 0 };
             EnginePacket { came, made: packetizer.start(came, &p).ended, channel, message }
         };
-        for (message, came) in
-            [(0, edge(100)), (1, edge(105)), (2, edge(112) - Span::from_ps(1)), (3, edge(140))]
-        {
-            made.push_back(start(&mut packetizer, came, message));
+        for (message, came) in [(0, 100), (1, 105), (2, 112), (3, 140)] {
+            made.push_back(start(&mut packetizer, edge(came), message));
         }
         let before: Vec<_> = made.iter().map(|packet: &EnginePacket| packet.made).collect();
         assert_eq!(before, [110, 120, 130, 150].map(edge));
-        // It comes in the cycle of the third, which is there before the edge.
+        // It comes in the cycle of the third.
         let up = Packetizer::repetition(edge(109), &p.clock);
         assert_eq!(up, edge(112));
-        let later = packetizer.take_back(up, &mut made, &p.clock);
+        let later = packetizer.take_back(up, &mut made);
         let messages = |made: &VecDeque<EnginePacket>| made.iter().map(|p| p.message).collect::<Vec<_>>();
         assert_eq!((messages(&made), messages(&later)), (vec![0, 1], vec![2, 3]));
         let repeated = packetizer.start(up, &p);
@@ -673,7 +690,36 @@ mod tests {
         assert_eq!(again.collect::<Vec<_>>(), [140, 150].map(edge));
         assert_eq!(packetizer.worked(), edge(150) - edge(100));
         // Nothing is taken back where nothing comes.
-        assert!(packetizer.take_back(edge(200), &mut made, &p.clock).is_empty());
+        assert!(packetizer.take_back(edge(200), &mut made).is_empty());
+    }
+
+    /// Catches an answer to the post before that answers the next one while its stores are on their way, and
+    /// a packet of the post before that goes for the next one.
+    #[test]
+    fn a_post_begins_when_its_descriptor_is_there() {
+        let (p, mut packetizer, silent) = (parameters(), Packetizer::default(), &mut |_: ChannelChange| {});
+        let edge = |n| p.clock.edge(n);
+        let post = |packetizer: &mut Packetizer, now, came| {
+            let channel = packetizer.post(now, parcel(1), &p, &mut |_| {}).unwrap();
+            packetizer.store(channel, came);
+            EnginePacket { came, made: packetizer.start(came, &p).ended, channel, message: 1 }
+        };
+        let first = post(&mut packetizer, edge(0), edge(10));
+        assert_eq!(packetizer.parcel_of(&first), Some(&parcel(1)));
+        let refused = SmallAnswer { refusal: Some(Refusal::Damaged), ..answer(first.channel, 1) };
+        assert_eq!(packetizer.answered(edge(100), &refused, silent), Some(parcel(1)));
+        assert_eq!(packetizer.parcel_of(&first), None);
+        let next = post(&mut packetizer, edge(100), edge(110));
+        for late in [edge(105), edge(110)] {
+            assert_eq!(packetizer.answered(late, &refused, silent), None);
+        }
+        assert_eq!(packetizer.parcel_of(&first), None);
+        assert_eq!(packetizer.parcel_of(&next), Some(&parcel(1)));
+        let acknowledged = answer(next.channel, 1);
+        let other = ChannelId { channel: 3, ..next.channel };
+        let then = edge(110) + Span::from_ps(1);
+        assert_eq!(packetizer.answered(then, &answer(other, 1), silent), None, "of another channel");
+        assert_eq!(packetizer.answered(then, &acknowledged, silent), Some(parcel(1)));
     }
 
     /// Catches a timer that fires too late for the packet to be repeated at the end of its time, or never.
@@ -696,7 +742,7 @@ mod tests {
     #[test]
     fn posts_wait_for_a_channel_in_their_order() {
         let mut packetizer = Packetizer::default();
-        let (p, silent) = (parameters(), &mut |_: ChannelChange| {});
+        let (p, silent, now) = (parameters(), &mut |_: ChannelChange| {}, Time::ZERO + Span::from_us(1));
         for message in 0..7 {
             let channel = packetizer.post(Time::ZERO, of(5, message), &p, silent);
             assert_eq!(channel.is_some(), message < 4, "four channels");
@@ -704,15 +750,16 @@ mod tests {
         assert_eq!((packetizer.waiting(), packetizer.unfinished()), (3, 7));
         // Another process is not in the way.
         assert!(packetizer.post(Time::ZERO, of(6, 7), &p, silent).is_some());
-        let (freed, held) = packetizer.answered(2, true, silent).unwrap();
-        assert_eq!(held.message, 2);
+        let freed = ChannelId { interface: 5, channel: 2 };
+        assert_eq!(packetizer.answered(now, &answer(freed, 2), silent), Some(of(5, 2)));
         // Who comes now is behind those that wait, although a channel is free.
         assert_eq!(packetizer.post(Time::ZERO, of(5, 8), &p, silent), None);
         let (_, next, channel) = packetizer.next_waiting(5, &p, silent).unwrap();
         assert_eq!((next.message, channel), (4, freed));
         assert_eq!(packetizer.next_waiting(5, &p, silent), None);
-        assert_eq!(packetizer.answered(2, true, silent), None, "answered before");
-        assert_eq!(packetizer.answered(99, false, silent), None, "never posted");
+        assert_eq!(packetizer.answered(now, &answer(freed, 2), silent), None, "answered before");
+        let nowhere = ChannelId { interface: 99, channel: 2 };
+        assert_eq!(packetizer.answered(now, &answer(nowhere, 2), silent), None, "never posted");
     }
 
     #[test]
@@ -749,7 +796,13 @@ mod tests {
     #[derive(Clone, Copy, Debug)]
     enum Step {
         Post(u16),
-        Answer(u32, bool),
+        /// To what a channel holds, or to another message.
+        Answer {
+            interface: u16,
+            channel: u16,
+            off: u32,
+            good: bool,
+        },
         Expire(u16, u16),
     }
 
@@ -761,7 +814,9 @@ mod tests {
             steps in prop::collection::vec(
                 prop_oneof![
                     (0u16..3).prop_map(Step::Post),
-                    (0u32..40, any::<bool>()).prop_map(|(message, good)| Step::Answer(message, good)),
+                    (0u16..4, 0u16..6, 0u32..2, any::<bool>()).prop_map(
+                        |(interface, channel, off, good)| Step::Answer { interface, channel, off, good }
+                    ),
                     (0u16..70, 0u16..6).prop_map(|(interface, channel)| Step::Expire(interface, channel)),
                 ],
                 0..200,
@@ -780,10 +835,16 @@ mod tests {
                         }
                         posted += 1;
                     }
-                    Step::Answer(message, good) => {
-                        if let Some((id, parcel)) = packetizer.answered(message, good, silent) {
-                            prop_assert_eq!(parcel.message, message);
-                            prop_assert!(over.insert(message), "twice");
+                    Step::Answer { interface, channel, off, good } => {
+                        let id = ChannelId { interface, channel };
+                        let held = packetizer.parcel(id).copied();
+                        let message = held.map_or(0, |parcel| parcel.message) + off;
+                        let refusal = (!good).then_some(Refusal::Full);
+                        let answer = SmallAnswer { refusal, ..answer(id, message) };
+                        let answered = packetizer.answered(now, &answer, silent);
+                        prop_assert_eq!(answered, held.filter(|_| off == 0));
+                        if let Some(parcel) = answered {
+                            prop_assert!(over.insert(parcel.message), "twice");
                             while let Some((_, _, id)) = packetizer.next_waiting(id.interface, &p, silent) {
                                 packetizer.sent(now, id, &p);
                             }

@@ -45,7 +45,6 @@ module packetizer_channels_proof #(
       .clear_address,
       .now,
       .due_valid,
-      .due_ready(),
       .due_channel,
       .due_time,
       .answer_valid,
@@ -56,11 +55,11 @@ module packetizer_channels_proof #(
       .sent_valid,
       .sent_ready,
       .sent_channel,
-      .sent_number({31'd0, sent_number}),
+      .sent_post({34'd0, sent_number}),
       .post_valid,
       .post_ready,
       .post_channel,
-      .post_number({31'd0, post_number}),
+      .post({34'd0, post_number}),
       .clear_valid,
       .clear_ready(),
       .clear_channel,
@@ -71,10 +70,10 @@ module packetizer_channels_proof #(
       .loaded_state(),
       .repeat_valid,
       .repeat_channel,
-      .repeat_number(),
+      .repeat_post(),
       .looked_up_channel('0),
       .looked_up_ongoing(),
-      .looked_up_number(),
+      .looked_up_post(),
       .scanned_channel('0),
       .scanned_waits(),
       .scanned_deadline(),
@@ -95,7 +94,7 @@ module packetizer_channels_proof #(
     if (!reset && !clearing) begin
       // The table has what the port has told, but for a change that is under way.
       for (int i = 0; i < 1 << CHANNEL_BITS; i++) begin
-        assert (dut.channels.words[i][32+TIME_BITS+6+:3] == state[i]);
+        assert (dut.channels.words[i][35+TIME_BITS+6+:3] == state[i]);
         assert (state[i] <= TimedOut);
       end
       if (dut.changing_valid) assert (dut.channel.state == state[dut.changing.channel]);

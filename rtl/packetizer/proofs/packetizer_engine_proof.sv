@@ -31,11 +31,11 @@ module packetizer_engine_proof #(
       .start_valid,
       .start_ready,
       .start_channel,
-      .start_number('0),
+      .start_post('0),
       .made_valid,
       .made_ready,
       .made_channel,
-      .made_number ()
+      .made_post ()
   );
 
   // The packet in the engine is not in the queue of those that are made yet.

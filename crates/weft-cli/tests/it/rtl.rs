@@ -466,6 +466,29 @@ fn messages_behind_refused_ones_are_the_models() {
     assert_eq!(run(&["--rtl", "packetizer,mailbox", "--rtl-drive"]), models);
 }
 
+/// Catches an answer to the post before that answers the next one while its stores are on their way, and a
+/// packet of the post before that goes for the next one: copies of packets are refused as damaged, and what
+/// waits for its turn is repeated meanwhile.
+#[test]
+fn messages_that_are_refused_twice_are_the_models() {
+    let Some(library) = library("") else { return };
+    let run = |words: &[&str]| {
+        let mut weft = Command::new(env!("CARGO_BIN_EXE_weft"));
+        let output = weft.args(words).arg("--json").env("WEFT_RTL_LIBRARY", &library).output().unwrap();
+        assert!(output.status.success(), "{words:?}: {}", text(&output.stderr));
+        rows(&serde_json::from_slice(&output.stdout).unwrap())
+    };
+    let latency = ["osu", "latency", "-m", "exanest", "--from", "M1QAF1", "--to", "M2QBF3", "--sizes", "8"];
+    let twice = ["--iterations", "400", "--set", "faults=[{corrupt=60000,duplicate=60000}]"];
+    let incast = ["traffic", "-m", "exanest", "--pattern", "incast", "--size", "64", "--messages", "10"];
+    let some = ["--set", "faults=[{corrupt=20000}]"];
+    for words in [[&latency[..], &twice].concat(), [&incast[..], &some].concat()] {
+        let models = run(&words);
+        assert_eq!(run(&[&words[..], &["--rtl", "packetizer"]].concat()), models);
+        assert_eq!(run(&[&words[..], &["--rtl", "packetizer,mailbox", "--rtl-drive"]].concat()), models);
+    }
+}
+
 /// Catches a mailbox with buses of 512 bits that is not the model's, for packets of all lengths; and a
 /// packetizer of another clock that is taken for one of this machine.
 #[test]

@@ -61,7 +61,7 @@ use crate::host::{BlockWork, Delivered, Host, Message, NicParameters, Refused, S
 use crate::iommu::IOMMU;
 use crate::mailbox::MAILBOX;
 use crate::observer::Stage;
-use crate::packetizer::{ChannelId, PACKETIZER, Packetizer};
+use crate::packetizer::{ChannelId, EnginePacket, PACKETIZER, Packetizer};
 use crate::ports::Crossing;
 use crate::rdma::{Rdma, Task};
 use crate::shell::{NicBoard, NicShell};
@@ -258,7 +258,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
                 let header = refusal.map_or(Header::Acknowledgement(channel), refused);
                 Injection::Packet(header.packet(Addressing { source, destination, message }, 0))
             }
-            Turn::Packetizer { ready, channel, message } => self.small_packet(ready, channel, message),
+            Turn::Packetizer(packet) => self.small_packet(&packet),
             Turn::Rdma => match self.next_reduction().or_else(|| self.rdma_packet()) {
                 Some(packet) => Injection::Packet(packet),
                 None => Injection::not_before(next_offer),
@@ -267,12 +267,12 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         }
     }
 
-    /// The packet of a message in a channel, which has been ready since `ready`.
+    /// A packet that the engine has made.
     #[inline(never)]
-    fn small_packet(&mut self, ready: Time, channel: ChannelId, message: u32) -> Injection {
+    fn small_packet(&mut self, packet: &EnginePacket) -> Injection {
         let (now, source) = (self.fabric.now(), self.fabric.endpoint());
-        let parcel = self.hardware.packetizer.parcel(channel).copied();
-        let Some(parcel) = parcel.filter(|parcel| parcel.message == message) else {
+        let EnginePacket { made: ready, channel, message, .. } = *packet;
+        let Some(parcel) = self.hardware.packetizer.parcel_of(packet).copied() else {
             // It has been answered before it could be repeated.
             if let Some(packetizer) = self.hardware.packetizer_in_place() {
                 packetizer.drop_stale(channel, message, now);

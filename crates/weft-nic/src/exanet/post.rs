@@ -220,11 +220,13 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         let bytes = parcel.bytes + self.parameters.packetizer.descriptor;
         let stored = self.hardware.memory.port.store(now, bytes, &self.parameters.host_port);
         let (hardware, parameters, came) = (&mut *self.hardware, &self.parameters.packetizer, stored.ended);
+        let edge = parameters.clock.edge_at_or_after(came);
+        hardware.packetizer.store(channel, edge);
         let in_channel = || StoredParcel { channel, parcel, came, payload: None };
         let found = hardware.packetizer_in_place().map(|packetizer| packetizer.store(&in_channel(), now));
         let made = hardware.packetizer.start_as(came, found, parameters);
         let message = parcel.message;
-        hardware.transmit.small.push_back(EnginePacket { came, made: made.ended, channel, message });
+        hardware.transmit.small.push_back(EnginePacket { came: edge, made: made.ended, channel, message });
         self.port(|| Crossing::Stored { parcel: in_channel(), made: made.ended });
         if let Some(token) = parcel.token.filter(|_| parcel.refused == 0 && !parcel.acknowledged) {
             self.fabric.set_timer(stored.issued, ExanetTimer::Sent(token));

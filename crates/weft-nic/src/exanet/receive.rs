@@ -19,6 +19,17 @@ use crate::reliability::Expiry;
 use weft_fabric::{Announced, Packet};
 use weft_units::{Address, Span, Time};
 
+/// The answer to a small message that a packet is.
+fn small_answer(packet: &Packet, header: Header) -> Option<SmallAnswer> {
+    let (channel, refusal) = match header {
+        Header::Acknowledgement(channel) => (channel, None),
+        Header::Refused(channel, refusal) => (channel, Some(refusal)),
+        _ => return None,
+    };
+    let Packet { source: from, message, .. } = *packet;
+    Some(SmallAnswer { from, message, channel, refusal, damaged: packet.is_corrupted() })
+}
+
 /// The consequence of a packet for the host.
 pub(super) enum Notice<T> {
     /// A message has come.
@@ -131,11 +142,10 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
                 self.block_answer(packet.source, id, answer);
                 None
             }
-            Header::Acknowledgement(_) => {
-                self.acknowledged(packet.message);
-                None
+            Header::Acknowledgement(_) | Header::Refused(..) => {
+                let answer = small_answer(packet, header)?;
+                self.small_answered(&answer).map(Notice::Failure)
             }
-            Header::Refused(_, refusal) => self.refused(packet.message, refusal).map(Notice::Failure),
         }
     }
 
@@ -155,17 +165,11 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
 
     /// Whether an answer to the packetizer is one.
     fn answers_channel(&mut self, packet: &Packet, header: Header) -> bool {
-        let (channel, refusal) = match header {
-            Header::Acknowledgement(channel) => (channel, None),
-            Header::Refused(channel, refusal) => (channel, Some(refusal)),
-            _ => return false,
-        };
-        let Packet { source: from, message, .. } = *packet;
-        let answer = SmallAnswer { from, message, channel, refusal, damaged: packet.is_corrupted() };
+        let Some(answer) = small_answer(packet, header) else { return false };
         let now = self.fabric.now();
         self.port(|| Crossing::Answered(answer));
         let Some(packetizer) = self.hardware.packetizer_in_place() else { return true };
-        let answered = match refusal {
+        let answered = match answer.refusal {
             None => ChannelState::Acknowledged,
             Some(_) => ChannelState::NegativelyAcknowledged,
         };
@@ -179,30 +183,37 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         }
     }
 
-    /// A mailbox has a packet of this packetizer.
-    fn acknowledged(&mut self, message: u32) {
+    /// A mailbox has answered a packet of this packetizer.
+    fn small_answered(&mut self, answer: &SmallAnswer) -> Option<Failure> {
+        let (now, watched) = (self.fabric.now(), self.hardware.watched);
         let packetizer = &mut self.hardware.packetizer;
-        let answered =
-            packetizer.answered(message, true, &mut channel_report(self.fabric, self.hardware.watched));
-        let Some((channel, parcel)) = answered else { return };
+        let parcel = packetizer.answered(now, answer, &mut channel_report(self.fabric, watched))?;
+        match answer.refusal {
+            None => {
+                self.acknowledged(&parcel);
+                None
+            }
+            Some(refusal) => self.refused(&parcel, refusal),
+        }
+    }
+
+    /// A mailbox has a packet of this packetizer.
+    fn acknowledged(&mut self, parcel: &Parcel) {
         if let Some(token) = parcel.token.filter(|_| parcel.acknowledged) {
             // The process loads the channel's status again and again: until the next load comes by, and back
             // with what it has found, half a round trip each.
             let noticed = self.fabric.now() + self.parameters.host_port.round_trip;
             self.fabric.set_timer(noticed, ExanetTimer::Sent(token));
         }
-        self.serve_waiting(channel.interface);
+        self.serve_waiting(parcel.interface);
     }
 
     /// A mailbox has refused a packet of this packetizer.
     #[cold]
-    fn refused(&mut self, message: u32, refusal: Refusal) -> Option<Failure> {
-        let packetizer = &mut self.hardware.packetizer;
-        let (channel, parcel) =
-            packetizer.answered(message, false, &mut channel_report(self.fabric, self.hardware.watched))?;
+    fn refused(&mut self, parcel: &Parcel, refusal: Refusal) -> Option<Failure> {
         let now = self.fabric.now();
         let again = |refused, pause: Span| {
-            Some(Post { at: now + pause, what: Posted::Small(Parcel { refused, ..parcel }) })
+            Some(Post { at: now + pause, what: Posted::Small(Parcel { refused, ..*parcel }) })
         };
         let (post, reason) = match refusal {
             Refusal::Full => {
@@ -214,11 +225,11 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
             Refusal::Interface => (None, Some(FailureReason::NoInterface)),
         };
         // A process that waits for a channel comes before the packet that is posted again.
-        self.serve_waiting(channel.interface);
+        self.serve_waiting(parcel.interface);
         if let Some(post) = post {
             self.post(post);
         }
-        reason.map(|reason| self.withdraw(&parcel, reason))
+        reason.map(|reason| self.withdraw(parcel, reason))
     }
 
     /// Channels of an interface have become free.
@@ -302,7 +313,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         let (now, parameters) = (self.fabric.now(), &self.parameters.packetizer);
         let up = Packetizer::repetition(now, &parameters.clock);
         let hardware = &mut *self.hardware;
-        let later = hardware.packetizer.take_back(up, &mut hardware.transmit.small, &parameters.clock);
+        let later = hardware.packetizer.take_back(up, &mut hardware.transmit.small);
         let made = hardware.packetizer.start_as(up, found, parameters).ended;
         self.make(EnginePacket { came: now, made, channel, message });
         for packet in later {

@@ -29,7 +29,7 @@ pub(super) struct Answer {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Turn {
     Answer(Answer),
-    Packetizer { ready: Time, channel: ChannelId, message: u32 },
+    Packetizer(EnginePacket),
     Rdma,
     NotBefore(Time),
 }
@@ -128,11 +128,11 @@ impl Transmit {
     /// Takes the first small packet, if it is admitted.
     #[inline]
     fn take_small(&mut self, admits: impl Fn(Candidate) -> bool) -> Option<Turn> {
-        let EnginePacket { made: ready, channel, message, .. } = *self.small.front()?;
-        if !admits(Candidate::Small(channel)) {
+        let packet = *self.small.front()?;
+        if !admits(Candidate::Small(packet.channel)) {
             return None;
         }
         self.small.pop_front();
-        Some(Turn::Packetizer { ready, channel, message })
+        Some(Turn::Packetizer(packet))
     }
 }

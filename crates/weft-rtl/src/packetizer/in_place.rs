@@ -76,8 +76,10 @@ impl PacketizerInPlace {
         found
     }
 
-    /// Runs ahead until the packet of a message is made, or its channel has timed out.
-    fn made(&mut self, channel: ChannelId, message: u32, now: Time) -> Option<u64> {
+    /// Runs ahead until the packet of a message is made, at `from` or later, or its channel has timed out.
+    /// What is on the bus before may be a packet of the post before.
+    fn made(&mut self, channel: ChannelId, message: u32, now: Time, from: Time) -> Option<u64> {
+        let from = edge(&self.clock, from);
         let (index, timed_out) = (self.inputs.index(channel), number_of(ChannelState::TimedOut));
         let mut header = None;
         let look = |cycle, outputs: &PacketizerOutputs| {
@@ -91,7 +93,8 @@ impl PacketizerInPlace {
             if outputs.last != 0 {
                 header = None;
             }
-            (outputs.last != 0 && message_of(outputs.data) == (message, channel)).then_some(Some(began))
+            let is_it = began >= from && outputs.last != 0 && message_of(outputs.data) == (message, channel);
+            is_it.then_some(Some(began))
         };
         let found = self.ahead(now, MOST_TO_MAKE, NetworkTakes::All, look);
         found.unwrap_or_else(|| Some(edge(&self.clock, now) + MOST_TO_MAKE))
@@ -108,7 +111,7 @@ impl EdgePacketizer for PacketizerInPlace {
         self.inputs.stored(parcel, self.endpoint, &self.clock);
         let message = parcel.parcel.message;
         // A channel that is stored to has no packet that could time out.
-        let made = self.made(parcel.channel, message, now).unwrap_or_default();
+        let made = self.made(parcel.channel, message, now, parcel.came).unwrap_or_default();
         self.inputs.made(parcel.channel, message, made);
         self.clock.edge(made)
     }
@@ -135,7 +138,7 @@ impl EdgePacketizer for PacketizerInPlace {
 
     fn expire(&mut self, channel: ChannelId, message: u32, at: Time) -> ChannelExpiry {
         self.advance(at);
-        match self.made(channel, message, at) {
+        match self.made(channel, message, at, at) {
             Some(made) => {
                 self.inputs.made(channel, message, made);
                 ChannelExpiry::Repeated(self.clock.edge(made))
@@ -146,7 +149,7 @@ impl EdgePacketizer for PacketizerInPlace {
 
     fn made_behind(&mut self, channel: ChannelId, message: u32, at: Time) -> Time {
         // A channel that is stored to has no packet that could time out.
-        let made = self.made(channel, message, at).unwrap_or_default();
+        let made = self.made(channel, message, at, at).unwrap_or_default();
         self.inputs.made(channel, message, made);
         self.clock.edge(made)
     }

@@ -54,19 +54,32 @@ impl PageStore {
     }
 }
 
+/// A post to a channel.
+#[derive(Clone, Copy)]
+struct HeldPost {
+    small: SmallMessage,
+    /// The cycle of its last store.
+    stored: u64,
+}
+
 /// A packet that the engine has made, and that the network has not taken.
 #[derive(Clone)]
 struct MadePacket {
     cycle: u64,
     channel: ChannelId,
     message: u32,
+    /// The cycle of the last store of its post.
+    stored: u64,
     words: VecDeque<u128>,
 }
 
 /// A packet that the network takes from a cycle on.
 #[derive(Clone)]
 struct Sending {
+    channel: ChannelId,
     message: u32,
+    /// The cycle of the last store of its post.
+    stored: u64,
     /// The cycle in which the engine has made it.
     made: u64,
     from: u64,
@@ -121,11 +134,13 @@ pub(super) struct PacketizerInputs {
     stores: VecDeque<PageStore>,
     /// Stores that give interfaces to domains: they may come later than they are due, and give way to others.
     openings: VecDeque<PageStore>,
+    /// By interface: the domain that it is given to last.
+    domains: Vec<Pdid>,
     answers: VecDeque<BusWord>,
     made: VecDeque<MadePacket>,
     sending: VecDeque<Sending>,
-    /// By channel: the message in it.
-    held: Vec<Option<SmallMessage>>,
+    /// By channel: the last post to it.
+    held: Vec<Option<HeldPost>>,
     /// Channels of the RTL that are ongoing, by their numbers among all.
     ongoing: BTreeSet<usize>,
 }
@@ -169,6 +184,7 @@ impl PacketizerInputs {
             rests_from: 0,
             stores: VecDeque::new(),
             openings: VecDeque::new(),
+            domains: vec![Pdid(0); (all / channels) as usize],
             answers: VecDeque::new(),
             made: VecDeque::new(),
             sending: VecDeque::new(),
@@ -187,10 +203,15 @@ impl PacketizerInputs {
         self.held.len()
     }
 
-    /// System software gives an interface to a domain, when messages of the process before have gone.
+    /// System software gives an interface to a domain, behind what has been stored.
     pub fn open(&mut self, interface: u16, domain: Pdid, cycle: u64) {
+        let known = &mut self.domains[usize::from(interface)];
+        if *known == domain {
+            return;
+        }
+        *known = domain;
         let address = SYSTEM | u32::from(interface) << 12;
-        let before = self.stores.iter().filter(|store| store.interface() == interface);
+        let before = self.stores.iter().chain(&self.openings).filter(|store| store.interface() == interface);
         let cycle = before.map(|store| store.cycle + 1).max().unwrap_or(0).max(cycle);
         self.openings.push_back(PageStore { cycle, address, data: domain.0.into(), number: 0 });
     }
@@ -214,6 +235,8 @@ impl PacketizerInputs {
         let (payload, descriptor) = small.stored();
         let place = u32::from(channel.interface) << 12 | u32::from(channel.channel) << 8;
         let count = payload.len() as u64;
+        // A process that has ended has its messages sent, when the interface may be another's.
+        self.open(channel.interface, parcel.domain, self.cycle);
         for (word, data) in payload.into_iter().enumerate() {
             let cycle = (behind + word as u64).saturating_sub(1 + count);
             self.stores.push_back(PageStore { cycle, address: place + 16 * word as u32, data, number: 0 });
@@ -221,19 +244,20 @@ impl PacketizerInputs {
         let (cycle, address) = (behind.saturating_sub(1), place + DESCRIPTOR);
         self.stores.push_back(PageStore { cycle, address, data: descriptor, number: parcel.message });
         let index = self.index(channel);
-        self.held[index] = Some(small);
+        self.held[index] = Some(HeldPost { small, stored: cycle });
     }
 
     /// The engine has made a packet by this cycle, and not by that of which it was said before.
     pub fn made(&mut self, channel: ChannelId, message: u32, cycle: u64) {
-        let is_it = |made: &&mut MadePacket| (made.channel, made.message) == (channel, message);
-        if let Some(made) = self.made.iter_mut().find(is_it) {
-            made.cycle = cycle;
-            return;
-        }
-        let held = self.held[self.index(channel)].filter(|held| held.number == message);
-        if let Some(held) = held {
-            self.made.push_back(MadePacket { cycle, channel, message, words: held.words().into() });
+        let held = self.held[self.index(channel)].filter(|held| held.small.number == message);
+        let Some(HeldPost { small, stored }) = held else { return };
+        let is_it = |made: &&mut MadePacket| (made.channel, made.stored) == (channel, stored);
+        match self.made.iter_mut().find(is_it) {
+            Some(made) => made.cycle = cycle,
+            None => {
+                let words = small.words().into();
+                self.made.push_back(MadePacket { cycle, channel, message, stored, words });
+            }
         }
     }
 
@@ -243,8 +267,8 @@ impl PacketizerInputs {
         let Some(place) = self.made.iter().position(is_it) else { return };
         if let Some(made) = self.made.remove(place) {
             let use_of_it = if stale { PacketUse::Stale } else { PacketUse::Sent };
-            let MadePacket { cycle: made, words, .. } = made;
-            self.sending.push_back(Sending { message, made, from, words, use_of_it });
+            let MadePacket { cycle: made, stored, words, .. } = made;
+            self.sending.push_back(Sending { channel, message, stored, made, from, words, use_of_it });
         }
     }
 
@@ -257,12 +281,6 @@ impl PacketizerInputs {
         let footer = footer ^ u128::from(damaged);
         self.answers.push_back(BusWord { cycle: behind.saturating_sub(2), data: header, last: false });
         self.answers.push_back(BusWord { cycle: behind.saturating_sub(1), data: footer, last: true });
-    }
-
-    /// Whether channels of the interface of a store are ongoing.
-    fn must_wait(&self, store: &PageStore) -> bool {
-        let first = usize::from(store.interface()) * self.channels as usize;
-        self.ongoing.range(first..first + self.channels as usize).next().is_some()
     }
 
     /// The next cycle in which something comes or is awaited; `None`: the block is idle.
@@ -285,9 +303,9 @@ impl PacketizerInputs {
         cycle: u64,
         takes: NetworkTakes,
     ) -> PacketizerOutputs {
-        let urgent = self.stores.front().copied().filter(|store| store.cycle <= cycle);
-        let may_come = |store: &PageStore| store.cycle <= cycle && !self.must_wait(store);
-        let opening = self.openings.iter().position(may_come);
+        let is_due = |store: &PageStore| store.cycle <= cycle;
+        let urgent = self.stores.front().copied().filter(is_due);
+        let opening = self.openings.iter().position(is_due).filter(|_| urgent.is_none());
         let store = urgent.or_else(|| self.openings.get(opening?).copied());
         let answer = self.answers.front().copied().filter(|word| word.cycle <= cycle);
         let in_turn = |sending: &Sending| sending.from <= cycle && sending.use_of_it != PacketUse::Stale;
@@ -306,11 +324,11 @@ impl PacketizerInputs {
         if let Some(store) = store
             && ports.pages.is_ready(rtl)
         {
-            match opening.filter(|_| urgent.is_none()) {
+            match opening {
                 Some(place) => drop(self.openings.remove(place)),
                 None => drop(self.stores.pop_front()),
             }
-            if store.address & (SYSTEM | 0xFF) == DESCRIPTOR && urgent.is_some() {
+            if store.address & (SYSTEM | 0xFF) == DESCRIPTOR {
                 let channel = (store.address >> 8 & 0xF) as u16;
                 self.ongoing.insert(self.index(ChannelId { interface: store.interface(), channel }));
             }
@@ -346,8 +364,13 @@ impl PacketizerInputs {
     /// The network takes a word, or a packet turns out to be stale: before its turn, or in it where it is
     /// made then.
     fn take_word(&mut self, cycle: u64, outputs: &mut PacketizerOutputs) {
+        let Some(sending) = self.sending.front() else { return };
+        let last = self.held[self.index(sending.channel)].map(|held| held.stored);
         let Some(sending) = self.sending.front_mut() else { return };
-        if outputs.taken {
+        if outputs.taken && sending.use_of_it == PacketUse::Dropped && outputs.valid == 0 {
+            // It is withdrawn meanwhile.
+            self.sending.pop_front();
+        } else if outputs.taken {
             let word = sending.words.pop_front().unwrap_or_default();
             if sending.use_of_it == PacketUse::Sent {
                 outputs.expected = Some((word, sending.words.is_empty()));
@@ -356,7 +379,9 @@ impl PacketizerInputs {
                 self.sending.pop_front();
             }
         } else if sending.use_of_it == PacketUse::Stale && sending.from.max(sending.made + 1) <= cycle + 1 {
-            if outputs.offered == Some(sending.message) {
+            // Where the channel has been stored to since, it is a packet of that post which is offered.
+            let is_last = last.is_none_or(|last| last == sending.stored || last > cycle);
+            if is_last && outputs.offered == Some(sending.message) {
                 sending.use_of_it = PacketUse::Dropped;
             } else {
                 self.sending.pop_front();
