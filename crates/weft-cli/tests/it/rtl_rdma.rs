@@ -136,6 +136,18 @@ fn the_receive_unit_of_carvnet_has_wider_buses() {
     }
 }
 
+/// Catches answers that the receive unit of 512 bits has later than the model behind a cell that comes twice:
+/// the model's link makes up for it, and five beats a cell do not.
+#[test]
+fn cells_that_come_twice_are_the_models_over_wider_buses() {
+    let Some(library) = library("") else { return };
+    let mut weft = Command::new(env!("CARGO_BIN_EXE_weft"));
+    weft.args(["osu", "latency", "-m", "carvnet-riscv", "--quiet", "--sizes", "33K", "--iterations", "20"]);
+    weft.args(["--rtl", "rdma_receive", "--set", "faults=[{duplicate=20000}]"]);
+    let output = weft.env("WEFT_RTL_LIBRARY", &library).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
 /// Catches RTL and model that part where cells and answers are lost, and blocks are sent again.
 #[test]
 fn repeated_blocks_are_the_models_with_rtl_in_step() {

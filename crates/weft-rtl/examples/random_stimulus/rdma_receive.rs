@@ -157,12 +157,12 @@ impl Stimulus<'_> {
             return self.take_answers(self.link_free);
         };
         let (id, bytes) = cell;
-        // Words of 16 Gb/s on the way in, or beats of the bus without a gap; now and then less, or with a
-        // pause.
+        // Words of 16 Gb/s on the way in, or as many bits as the bus has, which a cell fills by whole beats:
+        // behind it the next comes sooner than the bus is free. Now and then less, or with a pause.
         let words = 2 + bytes.div_ceil(Bytes::new(16));
-        let on_wire = match self.word().get() / 16 {
-            1 => Span::from_ns(8 * words),
-            lanes => self.bench.clock.cycles(words.div_ceil(lanes)),
+        let on_wire = match self.word().get() {
+            16 => Span::from_ns(8 * words),
+            word => Span::from_ps(self.bench.clock.cycles(32 + bytes.get()).as_ps() / word),
         };
         let slow = Span::from_ns(if self.bench.in_thousand(100) { self.bench.below(60) } else { 0 });
         let gap = Span::from_ps(match self.bench.below(4) {
@@ -216,7 +216,9 @@ impl Stimulus<'_> {
         let longest = if self.most > CONTEXTS { 1000 } else { 200 };
         self.phase_ends = self.link_free + Span::from_us(20 + self.bench.below(longest));
         self.crowds = self.bench.in_thousand(300);
-        self.parameters.host_port.round_trip = Span::from_ns(100 + self.bench.below(160));
+        // Over 512 bits it is short enough for cells to be late.
+        let least = if self.word() == Bytes::new(16) { 100 } else { 50 };
+        self.parameters.host_port.round_trip = Span::from_ns(least + self.bench.below(260 - least));
         if self.most > CONTEXTS {
             self.seen.rest.count("phases of more channels than contexts");
         }

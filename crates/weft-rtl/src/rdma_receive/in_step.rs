@@ -6,13 +6,18 @@
 //! and answers so that the unit, which takes two cycles for that, has its answer to the block at the edge at
 //! which the model has the block in memory. It answers once a cycle: where the model has two writes done in
 //! one, or a notification in between, it answers those before them earlier. Over a bus of several words cells
-//! may come so closely that it cannot: then the answer to a block is a cycle later than the model's.
+//! may come so closely that it cannot: then the answer to a block is a cycle later than the model's, and one
+//! more for each notification before it.
+//!
+//! A cell of 256 bytes takes five cycles of a bus of four words, and a link of the same rate carries it in
+//! four and a half. Cells that come without a gap are on the bus one behind the other, later than they come,
+//! and so are their words and answers: by as many cycles, and no more.
 //!
 //! # Not modelled
 //! Addresses that are not those of whole words of the bus: they are rounded down, in what the RTL gets.
 
 use super::ports::ReceivePorts;
-use super::{CUT, NAME, NOTIFICATION, check};
+use super::{CUT, NAME, NOTIFICATION, RECEIVE, check};
 use crate::beats::{Beat, beats};
 use crate::block::BlockInStep;
 use crate::bus::{BusWords, side_by_side};
@@ -32,11 +37,15 @@ use weft_units::EndpointId;
 
 /// Cycles of the RTL from the answer of memory to that of the unit.
 const ANSWERED: u64 = 2;
+/// Cycles from that answer to the one to a block that has a context by it.
+const KEPT: u64 = 2;
 /// Cycles after which the block is at rest, where nothing comes.
 const REST: u64 = 64;
 /// Cycles from a block's last write to its notification, at most: it waits for those before it, of which
 /// there are up to eight, and each for the end of a cell.
 const NOTIFIED: u64 = 256;
+/// Cells behind a notification that it holds up by its cycle, where they come without a gap, at most.
+const HELD_UP: usize = 8;
 /// Bytes that a burst does not cross.
 const BORDER: u64 = 4096;
 /// The register of the place of an interface's queue, in its page.
@@ -51,8 +60,11 @@ struct MemoryAnswer {
     of: AwaitedBy,
     /// Cycles to the next.
     takes: u64,
-    /// Answers to blocks that may leave then.
-    answers: usize,
+    /// Whether the cell's block is answered then, and blocks that have waited for a context, behind it.
+    answered: bool,
+    kept: usize,
+    /// Cycles by which its cell is later than in the model: on the bus, and behind notifications.
+    late: u64,
 }
 
 /// Whoever waits for an answer of memory.
@@ -106,19 +118,25 @@ pub(crate) struct RdmaReceiveInStep {
     cycle: u64,
     rests_from: u64,
     beats: VecDeque<Beat>,
+    /// The first cycle of the bus behind all of them.
+    bus_free: u64,
     registers: VecDeque<(u64, u32, u64)>,
     bursts: VecDeque<Burst>,
     memory_words: VecDeque<MemoryWord>,
     /// Answers of memory, each later than the one before, and the cycle of the last that was said.
     memory_answers: VecDeque<MemoryAnswer>,
     settled: u64,
+    /// The first cycle in which another cell may have its turn.
+    turn: u64,
+    /// Whether blocks wait for a context behind the last cell that has come.
+    blocks_wait: bool,
     /// Bursts that the RTL has written, and memory has not answered.
     written: u64,
     notifications: VecDeque<Notification>,
     /// Notifications so far, by interface.
     tails: BTreeMap<u16, u64>,
-    /// The cycles from which on an answer may be offered.
-    due: VecDeque<u64>,
+    /// The cycles from which on an answer may be offered, and by how many its cell may be late.
+    due: VecDeque<(u64, u64)>,
     sending: VecDeque<SentAnswer>,
     /// The last transfer of each channel, for cells that come again.
     transfers: BTreeMap<(EndpointId, ChannelId), TransferHeader>,
@@ -164,19 +182,23 @@ impl RdmaReceiveInStep {
         let (first, behind) = (edge(&clock, head), edge(&clock, event.at));
         let lanes = (self.word / WORD) as usize;
         let in_time = behind.saturating_sub(words.len().div_ceil(lanes) as u64);
-        self.beats.extend(beats(&words, lanes, first.min(in_time), behind));
-        let answers = usize::from(answered) + kept;
+        let came = behind;
+        let behind = self.put_on_bus(beats(&words, lanes, first.min(in_time), came));
+        let late = behind - came;
         // While blocks wait, a context that is free is theirs before another cell is looked at.
-        let takes = if waiting || kept > 0 { 2 + kept as u64 } else { 1 };
+        let takes = if self.blocks_wait { 2 + kept as u64 } else { 1 };
+        self.blocks_wait = waiting;
         match write {
             // Memory answers in order.
             Some(write) => {
                 self.settled = self.settled.max(edge(&clock, write.written).saturating_sub(ANSWERED));
-                self.written_at(&cell, edge(&clock, write.began), (answers, takes));
+                let (cycle, of) = (self.settled, AwaitedBy::Burst);
+                let awaited = MemoryAnswer { cycle, of, takes, answered, kept, late };
+                self.written_at(&cell, (edge(&clock, write.began), behind), awaited);
             }
             None => {
                 let (cycle, of) = (self.settled.max(behind), AwaitedBy::Nobody { from: behind });
-                self.memory_answers.push_back(MemoryAnswer { cycle, of, takes, answers });
+                self.memory_answers.push_back(MemoryAnswer { cycle, of, takes, answered, kept, late });
             }
         }
         self.answer_once_a_cycle();
@@ -187,16 +209,29 @@ impl RdmaReceiveInStep {
             *tail += 1;
             let address = queue(interface) + place * NOTIFICATION;
             let data = notification(&cell, ends, phase);
-            self.notifications.push_back(Notification { by: self.settled + NOTIFIED, address, data });
+            self.notifications.push_back(Notification { by: self.settled + late + NOTIFIED, address, data });
         }
     }
 
-    /// The payload of a cell is written from a cycle on; behind it so many answers may leave.
-    fn written_at(&mut self, cell: &CellMessage, began: u64, (answers, takes): (usize, u64)) {
+    /// Puts the beats of a cell on the bus, behind all before them. Returns the first cycle behind the last.
+    fn put_on_bus(&mut self, beats: Vec<Beat>) -> u64 {
+        for beat in beats {
+            let cycle = self.bus_free.max(beat.cycle);
+            self.beats.push_back(Beat { cycle, ..beat });
+            self.bus_free = cycle + 1;
+        }
+        self.bus_free
+    }
+
+    /// The payload of a cell is written from the cycle `began` on, the bus being free from `behind` on; then
+    /// memory gives the answer that the cell waits for.
+    fn written_at(&mut self, cell: &CellMessage, (began, behind): (u64, u64), awaited: MemoryAnswer) {
         let at = of_rank(cell.to_interface, cell.address);
         let bytes_of_word = self.word;
         let count = cell.bytes.get().div_ceil(bytes_of_word).max(1);
         let first = count.min((BORDER - at % BORDER) / bytes_of_word);
+        // Of a cell that is late the words are there later than the model's port is free for them.
+        let began = if awaited.late > 0 { began.max(behind + RECEIVE - count) } else { began };
         let word = |(place, data): (usize, BusWords)| {
             let place = place as u64;
             let left = (cell.bytes.get() - place * bytes_of_word).min(bytes_of_word);
@@ -207,15 +242,12 @@ impl RdmaReceiveInStep {
         let mut words: Vec<MemoryWord> = of_bus.into_iter().enumerate().map(word).collect();
         let second = words.split_off(first as usize);
         self.bursts.push_back(Burst { address: at, words });
-        let awaited = |answers, takes| {
-            let (cycle, of) = (self.settled, AwaitedBy::Burst);
-            MemoryAnswer { cycle, of, takes, answers }
-        };
         if !second.is_empty() {
             self.bursts.push_back(Burst { address: at + first * bytes_of_word, words: second });
-            self.memory_answers.push_back(awaited(0, 1));
+            let first = MemoryAnswer { takes: 1, answered: false, kept: 0, ..awaited };
+            self.memory_answers.push_back(first);
         }
-        self.memory_answers.push_back(awaited(answers, takes));
+        self.memory_answers.push_back(awaited);
     }
 
     /// Has memory answer bursts one after the other, the last of them in time.
@@ -249,9 +281,12 @@ impl RdmaReceiveInStep {
             // It is answered with the bursts around it.
             let before = self.written as usize + self.bursts_to_write() - 1;
             let place = self.place_behind(before, cycle);
-            let awaited = MemoryAnswer { cycle: cycle + 1, of: AwaitedBy::Burst, takes: 1, answers: 0 };
+            let (cycle, of) = (cycle + 1, AwaitedBy::Burst);
+            let awaited = MemoryAnswer { cycle, of, takes: 1, answered: false, kept: 0, late: 0 };
             self.memory_answers.insert(place, awaited);
             self.answer_once_a_cycle();
+            let behind = self.memory_answers.iter_mut().skip(place + 1);
+            behind.take(HELD_UP).for_each(|awaited| awaited.late += 1);
             return Ok(());
         }
         let Some(burst) = self.bursts.pop_front() else {
@@ -311,7 +346,7 @@ impl RdmaReceiveInStep {
     /// Cells that wait for no answer of memory take their turns.
     fn take_turns(&mut self, cycle: u64) {
         while let Some(AwaitedBy::Nobody { from }) = self.memory_answers.front().map(|awaited| awaited.of)
-            && from <= cycle
+            && from.max(self.turn) <= cycle
         {
             self.answered(cycle);
         }
@@ -319,17 +354,26 @@ impl RdmaReceiveInStep {
 
     /// Memory has given the next answer, or a cell has had its turn.
     fn answered(&mut self, cycle: u64) {
-        let answers = self.memory_answers.pop_front().map_or(0, |awaited| awaited.answers);
-        self.due.extend((0..answers).map(|_| cycle + ANSWERED));
+        let Some(awaited) = self.memory_answers.pop_front() else { return };
+        let MemoryAnswer { takes, answered, kept, late, .. } = awaited;
+        self.turn = self.turn.max(cycle + takes);
+        self.due.extend(answered.then_some((cycle + ANSWERED, late)));
+        self.due.extend((0..kept).map(|_| (cycle + ANSWERED + KEPT, late)));
     }
 
-    /// Whether the network takes a beat of an answer in a cycle: from when the model sends it on, or a cycle
-    /// later, if the answer of memory that it is behind could not come in time.
+    /// Whether the network takes a beat of an answer in a cycle: from when the model sends it on, or later,
+    /// if the answer of memory that it is behind could not come in time: by a cycle, and what its cell may be
+    /// late.
     fn takes_answer(&self, cycle: u64) -> bool {
         let Some(sending) = self.sending.front() else { return false };
-        let is_due = self.due.front().is_some_and(|due| *due <= cycle);
-        let closely = self.word > WORD && !is_due;
-        sending.from + u64::from(closely) <= cycle
+        let closely = u64::from(self.word > WORD);
+        let mut awaited = self.memory_answers.iter().filter(|cell| cell.answered || cell.kept > 0);
+        let late = match self.due.front() {
+            Some((due, _)) if *due <= cycle => 0,
+            Some((_, late)) => closely + late,
+            None => closely + awaited.next().map_or(0, |cell| cell.late),
+        };
+        sending.from + late <= cycle
     }
 
     /// Compares what the network is offered with what the model sends.
@@ -338,7 +382,7 @@ impl RdmaReceiveInStep {
         let offered = ports.answers.offered(rtl);
         if !ready {
             // The RTL answers no earlier than it could know.
-            let may_be_offered = self.due.front().is_some_and(|due| *due <= cycle);
+            let may_be_offered = self.due.front().is_some_and(|(due, _)| *due <= cycle);
             return place.compare(
                 cycle,
                 "m_axis_net_tvalid",
@@ -404,12 +448,15 @@ impl BlockInStep for RdmaReceiveInStep {
             cycle: 0,
             rests_from: 0,
             beats: VecDeque::new(),
+            bus_free: 0,
             registers: VecDeque::new(),
             bursts: VecDeque::new(),
             memory_words: VecDeque::new(),
             memory_answers: VecDeque::new(),
             written: 0,
             settled: 0,
+            turn: 0,
+            blocks_wait: false,
             notifications: VecDeque::new(),
             tails: BTreeMap::new(),
             due: VecDeque::new(),
