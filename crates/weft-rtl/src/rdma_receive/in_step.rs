@@ -44,7 +44,8 @@ const REST: u64 = 64;
 /// Cycles from a block's last write to its notification, at most: it waits for those before it, of which
 /// there are up to eight, and each for the end of a cell.
 const NOTIFIED: u64 = 256;
-/// Cells behind a notification that it holds up by its cycle, where they come without a gap, at most.
+/// Cells behind a notification that it holds up by its cycle, where they come without a gap over a wide bus:
+/// so many that memory has not answered.
 const HELD_UP: usize = 8;
 /// Bytes that a burst does not cross.
 const BORDER: u64 = 4096;
@@ -285,8 +286,11 @@ impl RdmaReceiveInStep {
             let awaited = MemoryAnswer { cycle, of, takes: 1, answered: false, kept: 0, late: 0 };
             self.memory_answers.insert(place, awaited);
             self.answer_once_a_cycle();
-            let behind = self.memory_answers.iter_mut().skip(place + 1);
-            behind.take(HELD_UP).for_each(|awaited| awaited.late += 1);
+            // Over a bus of one word cells leave it a cycle.
+            if self.word > WORD {
+                let behind = self.memory_answers.iter_mut().skip(place + 1);
+                behind.take(HELD_UP).for_each(|awaited| awaited.late += 1);
+            }
             return Ok(());
         }
         let Some(burst) = self.bursts.pop_front() else {
