@@ -35,7 +35,10 @@ pub enum RtlError {
     )]
     NotBuilt(PathBuf),
     /// It cannot be loaded.
-    #[error("{} cannot be loaded: {why}; build it anew with `make rtl`", path.display())]
+    #[error(
+        "{} cannot be loaded: {why}; build it anew with `make rtl`, or name another in {VARIABLE}",
+        path.display()
+    )]
     NotLoaded {
         /// The library.
         path: PathBuf,

@@ -10,12 +10,15 @@ use crate::words::edge;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use weft_nic::ExanetParameters;
 use weft_nic::ports::{Crossing, PortEvent};
 use weft_units::{Clock, EndpointId, Time};
 
 /// Cycles for which the RTL goes on behind the end of the run.
 const BEYOND: u64 = 400;
+/// Cycles for which the RTL follows a run before it looks whether the user asks it to end.
+const STRIDE: u64 = 1 << 16;
 /// Cycles behind a difference that are in its waves.
 const BEHIND_DIFFERENCE: u64 = 32;
 /// Changes of ports that are kept for the waves of a difference: of all blocks, 32 bytes each, and of one.
@@ -33,6 +36,8 @@ pub struct LockStep {
     /// Interfaces that are open, of endpoints where nothing else has happened.
     opened: BTreeMap<EndpointId, Vec<PortEvent>>,
     waves: Option<Waves>,
+    /// The edge that the RTL has followed the run to.
+    reached: u64,
     /// Cycles by which the slowest block is behind the run.
     behind: u64,
     /// The earliest difference so far: nothing is compared behind it.
@@ -60,6 +65,7 @@ impl LockStep {
             endpoints: BTreeMap::new(),
             opened: BTreeMap::new(),
             waves: None,
+            reached: 0,
             behind: blocks.iter().map(|block| block.behind()).max().unwrap_or_default(),
             difference: None,
         })
@@ -113,12 +119,16 @@ impl LockStep {
         Ok(())
     }
 
-    /// Steps the RTL up to where the run is, but for what may still be reported. Returns the first
-    /// difference, when no earlier one can come any more.
-    pub fn advance(&mut self, now: Time) -> Option<&Difference> {
+    /// Steps the RTL up to where the run is, but for what may still be reported, or until the user asks it to
+    /// end. Returns the first difference, when no earlier one can come any more.
+    pub fn advance(&mut self, now: Time, interrupt: &AtomicBool) -> Option<&Difference> {
         let now = edge(&self.clock, now);
-        self.step_before(|behind| now.saturating_sub(behind));
-        let passed = now.saturating_sub(self.behind);
+        while self.reached < now && !interrupt.load(Ordering::Relaxed) {
+            self.reached = now.min(self.reached + STRIDE);
+            let reached = self.reached;
+            self.step_before(|behind| reached.saturating_sub(behind));
+        }
+        let passed = self.reached.saturating_sub(self.behind);
         self.difference.as_ref().filter(|difference| difference.edge + BEHIND_DIFFERENCE < passed)
     }
 

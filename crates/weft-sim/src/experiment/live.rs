@@ -256,7 +256,9 @@ impl LiveAccount {
             network.check().map_err(ExperimentError::input)?;
         }
         // Processes have real memory of their own: there is nothing that was compared.
-        self.account.take_outputs(network, self.writer.as_mut(), self.drawing.as_mut()).map(|_| ())
+        // RTL follows to where processes have come, however their run ends.
+        let never = AtomicBool::new(false);
+        self.account.take_outputs(network, self.writer.as_mut(), self.drawing.as_mut(), &never).map(|_| ())
     }
 
     /// The first difference between RTL and model, so far.

@@ -4,6 +4,7 @@ use super::ExperimentError;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use weft_machine::{Fabric, Machine, Nic};
 use weft_nic::data;
@@ -212,14 +213,19 @@ impl RtlOfRun {
         self.payloads.keep(message, payload);
     }
 
-    /// Takes what has crossed ports up to `now`, and steps the RTL.
-    pub(crate) fn take(&mut self, events: Vec<PortEvent>, now: Time) -> Result<(), ExperimentError> {
+    /// Takes what has crossed ports up to `now`, and steps the RTL, unless the user asks the run to end.
+    pub(crate) fn take(
+        &mut self,
+        events: Vec<PortEvent>,
+        now: Time,
+        interrupt: &AtomicBool,
+    ) -> Result<(), ExperimentError> {
         let name = |endpoint: EndpointId| self.layout.endpoint_name(endpoint);
         for mut event in events {
             self.payloads.fill(&mut event);
             self.lock_step.take(&event, name).map_err(ExperimentError::input)?;
         }
-        if self.lock_step.advance(now).is_some() {
+        if self.lock_step.advance(now, interrupt).is_some() {
             self.close(now);
         }
         Ok(())

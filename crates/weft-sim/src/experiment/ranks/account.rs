@@ -359,6 +359,7 @@ impl Account {
         network: &mut dyn SimulatedNetwork<SharedHost<R>>,
         writer: Option<&mut ResultsWriter>,
         drawing: Option<&mut Drawing>,
+        interrupt: &AtomicBool,
     ) -> Result<Option<String>, ExperimentError> {
         let (mut messages, mut events, mut faults) = (Vec::new(), Vec::new(), Vec::new());
         let (mut damage, mut crossed): (Option<Damage>, Vec<PortEvent>) = (None, Vec::new());
@@ -427,7 +428,7 @@ impl Account {
         taken?;
         if let Some(rtl) = &mut self.rtl {
             payloads.into_iter().for_each(|(message, payload)| rtl.take_payload(message, payload));
-            rtl.take(crossed, now)?;
+            rtl.take(crossed, now, interrupt)?;
         }
         // Which fault is found first may depend on the threads; which is reported must not.
         let lost = match faults.into_iter().min() {

@@ -356,7 +356,7 @@ impl RankRun {
         self.account.count_events(self.network.events_handled() - before);
         let writer = around.writer.as_deref_mut().filter(|_| !around.telemetry_alone);
         let drawing = around.drawing.as_deref_mut();
-        if let Some(damage) = self.account.take_outputs(&mut *self.network, writer, drawing)? {
+        if let Some(damage) = self.account.take_outputs(&mut *self.network, writer, drawing, flag)? {
             return Ok(RunStep::Ended(Conclusion::new(Ending::LostData, damage)));
         }
         if self.account.rtl_difference().is_some() {

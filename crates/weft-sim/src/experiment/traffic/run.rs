@@ -322,7 +322,7 @@ impl Run {
             if let Some(rtl) = &mut around.rtl {
                 let mut crossed = Vec::new();
                 network.visit_outputs(&mut |output| crossed.append(&mut output.ports));
-                rtl.take(crossed, network.now())?;
+                rtl.take(crossed, network.now(), flag)?;
             }
             let differs = around.rtl.as_ref().is_some_and(|rtl| rtl.difference().is_some());
             if progress == Progress::Interrupted || to == until || differs {
