@@ -15,6 +15,7 @@ mod segmentation;
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use weft_machine::Nic;
 use weft_nic::ExanetParameters;
 use weft_nic::ports::{Crossing, PortEvent};
@@ -133,7 +134,9 @@ impl Bench {
     /// # Errors
     /// The first difference, in words.
     fn advance(&mut self, now: Time) -> Result<(), String> {
-        self.lock_step.advance(now).map_or(Ok(()), |difference| Err(difference.to_string()))
+        let never = AtomicBool::new(false);
+        let difference = self.lock_step.advance(now, &never);
+        difference.map_or(Ok(()), |difference| Err(difference.to_string()))
     }
 
     /// Steps the RTL to the end, at `now`.
